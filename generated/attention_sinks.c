@@ -25,11 +25,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 298432 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 298432 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 216064 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 297984 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 298432 bytes of workspace per thread
 
    Contents:
      loops      attention_sinks_rows, attention_sinks_few
@@ -340,11 +340,11 @@ TARGET APART void T(attention_sinks_few_begin_2)(const struct call *call, int64_
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 36864); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74240); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 74496); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 36928); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37184); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74368); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37440); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 74624); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -389,14 +389,14 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 9360 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -423,7 +423,7 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
 #endif
             /* old_max = state_max */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9344 + r));
+                T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9360 + r));
             }
             if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= ((r % n_q) + query_start)) && ((((((r % n_q) + query_start) + -1019) <= j) && (j
@@ -449,21 +449,21 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+                if (largest > state_max[(chunk - chunk0) * 9360 + r]) state_max[(chunk - chunk0) * 9360 + r] = largest;
             }
             /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_4 = T(load)(old_max + r);
-                const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 9344 + r));
+                const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 9360 + r));
                 T(store)(old_max + r, old_max_new5);
-                T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+                T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                     old_max_new5);
             }
             /* score = exp2(score - state_max) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                        9344 + r])));
+                        9360 + r])));
                 }
             }
             /* state_sum += score */
@@ -475,21 +475,21 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 9344 + r] += total;
+                state_sum[(chunk - chunk0) * 9360 + r] += total;
             }
             /* state = state * old_max */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                        T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e,
-                            T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                        T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e,
+                            T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * old_max[r]);
                     }
                 }
             }
             /* state[r][e] += sum over j of score * v */
             if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !T(finite)(v + j0 * v_row, v_row,
                 j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+                T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_7 = (r % n_q) + query_start;
@@ -500,15 +500,15 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
                         in_region[j / LANES] = __builtin_convertvector(t_8 & (((t_9 <= t_6) & t_8) | (t_6 < 4)),
                             T(mask));
                     }
-                    T(add_seen_lanes)(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                    T(add_seen_lanes)(128, state + (chunk - chunk0) * 9360 + r * 144, score + r * 144, v + j0 * v_row,
                         v_row, j1 - j0, in_region);
                 }
             } else
 #if OF(1, 0, 0)
-                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344,
+                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360,
                     attn_is_intel() ? 16 : 0);
 #else
-                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
 #endif
         }
     }
@@ -526,20 +526,20 @@ TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t t
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 36864); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 36928); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74240); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 74496); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37184); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74368); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37440); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 74624); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_10 = T(load)(carried_max + r);
             const T(vec) before_max_new11 = carried_max_10;
-            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 9344 + r);
+            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 9360 + r);
             const T(vec) carried_max_new13 = T(max)(T(load)(carried_max + r), state_max_12);
             T(store)(carried_max + r, carried_max_new13);
             const T(vec) carried_factor_new14 = T(exp2)(before_max_new11 - carried_max_new13);
@@ -549,7 +549,7 @@ TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t t
             const T(vec) carried_sum_16 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_16 * carried_factor_new14);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new14);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 slot_factor_new15, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -563,7 +563,7 @@ TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t t
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_18);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -581,8 +581,8 @@ TARGET APART void T(attention_sinks_few_queries)(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37184); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37440); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -750,7 +750,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = attention_sinks_few_v4, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 16, .of_pair = 256,
-         .shared = 111360, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 111552, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = attention_sinks_rows_v4, .tile = 64, .own = 216064, .of_pair = 256},
 };
@@ -763,7 +763,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = attention_sinks_few_v3, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 8, .of_pair = 256,
-         .shared = 111360, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 111552, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = attention_sinks_rows_v3, .tile = 64, .own = 216064, .of_pair = 256},
 };
@@ -771,7 +771,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = attention_sinks_few_any, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 4, .of_pair = 256,
-         .shared = 111360, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 111552, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = attention_sinks_rows_any, .tile = 64, .own = 216064, .of_pair = 256},
 };

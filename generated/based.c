@@ -29,13 +29,13 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 48 keys; 47872 bytes of workspace per thread
      x86-64-v4  linear    tiles of 32 queries and 64 keys; 518720 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 279040 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 279808 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 48 keys; 23936 bytes of workspace per thread
      x86-64-v3  linear    tiles of 32 queries and 64 keys; 518720 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 279040 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 279808 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 48 keys; 23936 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 64 keys; 518720 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 279040 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 279808 bytes of workspace per thread
 
    Contents:
      loops      based_rows, based_linear, based_few
@@ -959,13 +959,13 @@ TARGET APART void T(based_few_begin)(const struct call *call, int64_t task, cons
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 256); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64] */
     float *const carried_sum_2 = (float *)(void *)(share->shared + 512); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 33792); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 33920); /* [r: 64] */
     float *const carried = (float *)(void *)(share->shared + 768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 34048); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 50432); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 34176); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 50624); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f; carried_sum_2 = 0.0f;
        carried_sum_2_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
@@ -1019,7 +1019,7 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state_sum_2 = (float *)(void *)(share->slots + 512); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 768); /* [chunk, r: 64, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64, e: 64] */
     float *const q_tile = (float *)(void *)(share->work + 73984); /* [r: 64, d: 16] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = 0; r < rows; r++)
@@ -1027,16 +1027,16 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
             q_tile[r * 16 + d] = q[r / n_q * q_head + r % n_q * q_row + d];
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_sum_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 8384 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 8384 + r, T(splat)(0.0f));
-        T(store)(state_sum_2 + (chunk - chunk0) * 8384 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 8416 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 8416 + r, T(splat)(0.0f));
+        T(store)(state_sum_2 + (chunk - chunk0) * 8416 + r, T(splat)(0.0f));
     }
     /* state = 0.0f; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 8384 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 8416 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1057,7 +1057,7 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 8384 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 8416 + r));
         }
         if ((j0 < (n_q + query_start - 64)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
             /* weight_2 = select((j <= ((r % n_q) + query_start)) && ((((r % n_q) + query_start) + -63) <= j), weight_2,
@@ -1080,21 +1080,21 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 8384 + r]) state_max[(chunk - chunk0) * 8384 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 8416 + r]) state_max[(chunk - chunk0) * 8416 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_2 = T(load)(old_max + r);
-            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(state_max + (chunk - chunk0) * 8384 + r));
+            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(state_max + (chunk - chunk0) * 8416 + r));
             T(store)(old_max + r, old_max_new3);
-            T(store)(state_sum + (chunk - chunk0) * 8384 + r, T(load)(state_sum + (chunk - chunk0) * 8384 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 8416 + r, T(load)(state_sum + (chunk - chunk0) * 8416 + r) *
                 old_max_new3);
         }
         /* weight_2 = exp2(weight_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
                 T(store)(weight_2 + r * 144 + j, T(exp2)(T(load)(weight_2 + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    8384 + r])));
+                    8416 + r])));
             }
         }
         /* state_sum += weight_2 */
@@ -1106,14 +1106,14 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 8384 + r] += total;
+            state_sum[(chunk - chunk0) * 8416 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 8384 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 8384 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 8416 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 8416 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -1121,9 +1121,9 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
         if (__builtin_expect(((j0 < (n_q + query_start - 64)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 * v_row,
             v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-            T(dot10)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384);
+            T(dot10)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416);
 #else
-            T(dot14)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384);
+            T(dot14)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416);
 #endif
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -1133,15 +1133,15 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
                     const T(ints) t_4 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector((t_4 <= t_5) & (t_6 <= t_4), T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 8384 + r * 64, weight_2 + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 8416 + r * 64, weight_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384,
+            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot15)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384);
+            T(dot15)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416);
 #endif
     }
     {
@@ -1182,15 +1182,15 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum_2[(chunk - chunk0) * 8384 + r] += total;
+                state_sum_2[(chunk - chunk0) * 8416 + r] += total;
             }
             /* state_2[r][e] += sum over j of weight * v */
             if (__builtin_expect((min(query_start + 1, query_start - 63) < j1) && !T(finite)(v + j0 * v_row, v_row,
                 j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-                T(dot10)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384);
+                T(dot10)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416);
 #else
-                T(dot14)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384);
+                T(dot14)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416);
 #endif
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -1200,15 +1200,15 @@ TARGET APART void T(based_few_keys)(const struct call *call, int64_t task, const
                         const T(ints) t_10 = j0 + j + T(lane);
                         in_region[j / LANES] = __builtin_convertvector((t_10 <= t_11) & (~(t_12 <= t_10)), T(mask));
                     }
-                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 8384 + r * 64, weight + r * 144, v + j0 * v_row,
+                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 8416 + r * 64, weight + r * 144, v + j0 * v_row,
                         v_row, j1 - j0, in_region);
                 }
             } else
 #if OF(1, 0, 0)
-                T(dot11)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384,
+                T(dot11)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416,
                     attn_is_intel() ? 16 : 0);
 #else
-                T(dot15)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384);
+                T(dot15)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416);
 #endif
         }
     }
@@ -1226,25 +1226,25 @@ TARGET APART void T(based_few_fold)(const struct call *call, int64_t task, const
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state_sum_2 = (float *)(void *)(share->slots + 512); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 768); /* [chunk, r: 64, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64, e: 64] */
     float *const carried_max = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 256); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64] */
     float *const carried_sum_2 = (float *)(void *)(share->shared + 512); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 33792); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 33920); /* [r: 64] */
     float *const carried = (float *)(void *)(share->shared + 768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 34048); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 50432); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 34176); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 50624); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_13 = T(load)(carried_max + r);
             const T(vec) before_max_new14 = carried_max_13;
-            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 8384 + r);
+            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 8416 + r);
             const T(vec) carried_max_new16 = T(max)(T(load)(carried_max + r), state_max_15);
             T(store)(carried_max + r, carried_max_new16);
             const T(vec) carried_factor_new17 = T(exp2)(before_max_new14 - carried_max_new16);
@@ -1254,13 +1254,13 @@ TARGET APART void T(based_few_fold)(const struct call *call, int64_t task, const
             const T(vec) carried_sum_19 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_19 * carried_factor_new17);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new17);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 8384 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 8416 + r) *
                 slot_factor_new18, T(splat)(1));
         }
         /* before_sum_2 = carried_sum_2; carried_sum_2 += state_sum_2 */
         for (int64_t r = r0; r < r1; r += LANES) {
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 8384 + r), T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 8416 + r), T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -1273,9 +1273,9 @@ TARGET APART void T(based_few_fold)(const struct call *call, int64_t task, const
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_21);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 8384 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 8416 + r * 64 + e) * slot_factor[r], T(splat)(1));
                     T(add)(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e), T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -1297,7 +1297,7 @@ TARGET APART void T(based_few_queries)(const struct call *call, int64_t task, co
     float *const carried_sum = (float *)(void *)(share->shared + 256); /* [r: 64] */
     float *const carried_sum_2 = (float *)(void *)(share->shared + 512); /* [r: 64] */
     float *const carried = (float *)(void *)(share->shared + 768); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1465,14 +1465,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 540,
-     .head = based_few_v4, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 66816, .slot = 33536,
+     .head = based_few_v4, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 67072, .slot = 33664,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 540,
      .head = based_linear_v4, .tile = 0, .own = 92480, .of_token = 17745, .in_keys = 1, .shared = 142080, .slot = 71040,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = based_few_v4, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 16, .of_pair = 80, .shared = 66816,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = based_few_v4, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 16, .of_pair = 80, .shared = 67072,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = based_rows_v4, .tile = 32, .own = 47872, .of_pair = 80},
 };
@@ -1484,28 +1484,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 540,
-     .head = based_few_v3, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 66816, .slot = 33536,
+     .head = based_few_v3, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 67072, .slot = 33664,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 540,
      .head = based_linear_v3, .tile = 0, .own = 92480, .of_token = 17745, .in_keys = 1, .shared = 142080, .slot = 71040,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = based_few_v3, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 8, .of_pair = 80, .shared = 66816,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = based_few_v3, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 8, .of_pair = 80, .shared = 67072,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = based_rows_v3, .tile = 16, .own = 23936, .of_pair = 80},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 540,
-     .head = based_few_any, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 66816, .slot = 33536,
+     .head = based_few_any, .tile = 0, .own = 78080, .few_rows = 64, .of_pair = 80, .shared = 67072, .slot = 33664,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 540,
      .head = based_linear_any, .tile = 0, .own = 92480, .of_token = 17745, .in_keys = 1, .shared = 142080,
          .slot = 71040, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = based_few_any, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 4, .of_pair = 80, .shared = 66816,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = based_few_any, .tile = 0, .own = 78080, .few_rows = 64, .lanes = 4, .of_pair = 80, .shared = 67072,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = based_rows_any, .tile = 16, .own = 23936, .of_pair = 80},
 };

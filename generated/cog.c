@@ -26,11 +26,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 246784 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 191872 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 246784 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 191872 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 246784 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 191872 bytes of workspace per thread
 
    Contents:
      loops      cog_rows, cog_few, cog_saved, cog_row_sums, cog_dk_dv_sum_0, cog_dq
@@ -326,9 +326,9 @@ TARGET APART void T(cog_few_begin)(const struct call *call, int64_t task, const 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     float *const carried_max = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 256); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16960); /* [r: 64] */
     float *const carried = (float *)(void *)(share->shared + 512); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -382,14 +382,14 @@ TARGET APART void T(cog_few_keys)(const struct call *call, int64_t task, const s
             q_tile[r * 64 + d] = q[r / n_q * q_head + r % n_q * q_row + d];
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -410,7 +410,7 @@ TARGET APART void T(cog_few_keys)(const struct call *call, int64_t task, const s
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
@@ -431,21 +431,21 @@ TARGET APART void T(cog_few_keys)(const struct call *call, int64_t task, const s
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_1 = T(load)(old_max + r);
-            const T(vec) old_max_new2 = T(exp2)(old_max_1 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new2 = T(exp2)(old_max_1 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new2);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new2);
         }
         /* weight = exp2(weight - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
                 T(store)(weight + r * 144 + j, T(exp2)(T(load)(weight + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
+                    4240 + r])));
             }
         }
         /* state_sum += weight */
@@ -457,7 +457,7 @@ TARGET APART void T(cog_few_keys)(const struct call *call, int64_t task, const s
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* score = weight * ((0.0f < score) - (score < 0.0f)) */
         for (int64_t r = 0; r < rows; r++) {
@@ -472,30 +472,30 @@ TARGET APART void T(cog_few_keys)(const struct call *call, int64_t task, const s
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_4 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_4, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -515,16 +515,16 @@ TARGET APART void T(cog_few_fold)(const struct call *call, int64_t task, const s
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 256); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16960); /* [r: 64] */
     float *const carried = (float *)(void *)(share->shared + 512); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_5 = T(load)(carried_max + r);
             const T(vec) before_max_new6 = carried_max_5;
-            const T(vec) state_max_7 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_7 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new8 = T(max)(T(load)(carried_max + r), state_max_7);
             T(store)(carried_max + r, carried_max_new8);
             const T(vec) carried_factor_new9 = T(exp2)(before_max_new6 - carried_max_new8);
@@ -534,7 +534,7 @@ TARGET APART void T(cog_few_fold)(const struct call *call, int64_t task, const s
             const T(vec) carried_sum_11 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_11 * carried_factor_new9);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new9);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new10, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -548,7 +548,7 @@ TARGET APART void T(cog_few_fold)(const struct call *call, int64_t task, const s
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_13);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1180,8 +1180,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = cog_few_v4, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 33536,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = cog_few_v4, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 33664,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = cog_rows_v4, .tile = 64, .own = 246784, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,
@@ -1202,8 +1202,8 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = cog_few_v3, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 33536,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = cog_few_v3, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 33664,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = cog_rows_v3, .tile = 64, .own = 246784, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,
@@ -1219,8 +1219,8 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = cog_few_any, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 33536,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = cog_few_any, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 33664,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = cog_rows_any, .tile = 64, .own = 246784, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,

@@ -46,13 +46,13 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      236928 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 191936 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      230784 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 191936 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      130944 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 191936 bytes of workspace per thread
 
    Contents:
      loops      deltanet_softmax_rows, deltanet_softmax_few, deltanet_softmax_correct
@@ -409,11 +409,11 @@ TARGET APART void T(deltanet_softmax_few_begin_2)(const struct call *call, int64
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16960); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33920); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -460,14 +460,14 @@ TARGET APART void T(deltanet_softmax_few_keys)(const struct call *call, int64_t 
     float *const k_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -508,7 +508,7 @@ TARGET APART void T(deltanet_softmax_few_keys)(const struct call *call, int64_t 
         T(dot3)(round_up(j1 - j0, LANES), rows, query, k_tile, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -529,20 +529,20 @@ TARGET APART void T(deltanet_softmax_few_keys)(const struct call *call, int64_t 
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_7 = T(load)(old_max + r);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new8);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -555,14 +555,14 @@ TARGET APART void T(deltanet_softmax_few_keys)(const struct call *call, int64_t 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -570,19 +570,19 @@ TARGET APART void T(deltanet_softmax_few_keys)(const struct call *call, int64_t 
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(corrected + j0 * corrected_row, corrected_row,
             j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             T(dot4)(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
-                state + (chunk - chunk0) * 4224);
+                state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_9, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144,
                     corrected + j0 * corrected_row, corrected_row, j1 - j0, in_region);
             }
         } else
             T(dot5)(rows, j1 - j0, score, corrected + j0 * corrected_row, corrected_row,
-                state + (chunk - chunk0) * 4224);
+                state + (chunk - chunk0) * 4240);
     }
 }
 
@@ -598,20 +598,20 @@ TARGET APART void T(deltanet_softmax_few_fold)(const struct call *call, int64_t 
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16704); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16960); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_10 = T(load)(carried_max + r);
             const T(vec) before_max_new11 = carried_max_10;
-            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new13 = T(max)(T(load)(carried_max + r), state_max_12);
             T(store)(carried_max + r, carried_max_new13);
             const T(vec) carried_factor_new14 = T(exp2)(before_max_new11 - carried_max_new13);
@@ -621,7 +621,7 @@ TARGET APART void T(deltanet_softmax_few_fold)(const struct call *call, int64_t 
             const T(vec) carried_sum_16 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_16 * carried_factor_new14);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new14);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new15, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -635,7 +635,7 @@ TARGET APART void T(deltanet_softmax_few_fold)(const struct call *call, int64_t 
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_18);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -653,8 +653,8 @@ TARGET APART void T(deltanet_softmax_few_queries)(const struct call *call, int64
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16960); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 17216); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1099,7 +1099,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = deltanet_softmax_few_v4, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 50176, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50368, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = deltanet_softmax_rows_v4, .tile = 256, .own = 236928, .of_pair = 128},
     {.role = RUN_CORRECT,
@@ -1114,7 +1114,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = deltanet_softmax_few_v3, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 50176, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50368, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = deltanet_softmax_rows_v3, .tile = 256, .own = 230784, .of_pair = 128},
     {.role = RUN_CORRECT,
@@ -1124,7 +1124,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = deltanet_softmax_few_any, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 50176, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50368, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = deltanet_softmax_rows_any, .tile = 128, .own = 130944, .of_pair = 128},
     {.role = RUN_CORRECT,

@@ -49,12 +49,12 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      784512 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 682496 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      453632 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 682496 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 288256 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 682496 bytes of workspace per thread
 
    Contents:
      loops      differential_rows, differential_few, differential_saved, differential_row_sums,
@@ -703,9 +703,9 @@ TARGET APART void T(differential_few_begin)(const struct call *call, int64_t tas
     const int64_t q2_array_stride_3 = call->array[ARRAY_q2_array].stride[3];
     const int64_t q2_array_head = call->array[ARRAY_q2_array].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 32768); /* [d: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8256); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 32960); /* [d: 64, r: 64] */
     float *const q2_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     float *const q_tile = (float *)(void *)(share->work + 20480); /* [d: 64, r: 64 of 80] */
     if (q2_array_stride_3 == 1) {
@@ -757,16 +757,16 @@ TARGET APART void T(differential_few_begin_2)(const struct call *call, int64_t t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 123904); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 124160); /* [r: 64, e: 128 of 144] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 86528); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 86784); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 161024); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 87040); /* [r: 64, e: 128 of 144] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 161280); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 124288); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 124544); /* [r: 64, e: 128 of 144] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 86848); /* [r: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 87104); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 161472); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 87360); /* [r: 64, e: 128 of 144] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 161728); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f; carried_max_2 = -FLT_MAX;
        carried_sum_2 = 0.0f; car ... */
     for (int64_t r = r0; r < r1; r += LANES) {
@@ -817,33 +817,33 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
     float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     float *const key_2 = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_2 = (float *)(void *)(share->shared + 32768); /* [d: 64, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 32960); /* [d: 64, r: 64] */
     float *const score_2 = (float *)(void *)(share->work + 73728); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 37376); /* [chunk, r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 37440); /* [chunk, r: 64] */
     float *const old_max_2 = (float *)(void *)(share->work + 36864); /* [r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 37632); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 37888); /* [chunk, r: 64, e: 128 of 144] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 37696); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 37952); /* [chunk, r: 64, e: 128 of 144] */
     float *const k_tile = (float *)(void *)(share->work + 110592); /* [d: 64, j: 128 of 144] */
     float *const k2_tile = (float *)(void *)(share->work + 147456); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_max_2 = -FLT_MAX; state_sum_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 18688 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 18688 + r, T(splat)(0.0f));
-        T(store)(state_max_2 + (chunk - chunk0) * 18688 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum_2 + (chunk - chunk0) * 18688 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 18720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 18720 + r, T(splat)(0.0f));
+        T(store)(state_max_2 + (chunk - chunk0) * 18720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum_2 + (chunk - chunk0) * 18720 + r, T(splat)(0.0f));
     }
     /* state = 0.0f; state_2 = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 18688 + r * 144 + e, T(splat)(0.0f));
-                T(store)(state_2 + (chunk - chunk0) * 18688 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 18720 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 18720 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -890,7 +890,7 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         T(dot3)(round_up(j1 - j0, LANES), rows, query_2, key, score_2);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 18688 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 18720 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score_2 = select(j <= ((r % n_q) + query_start), score_2, -INFINITY) */
@@ -911,21 +911,21 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 18688 + r]) state_max[(chunk - chunk0) * 18688 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 18720 + r]) state_max[(chunk - chunk0) * 18720 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_13 = T(load)(old_max + r);
-            const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(state_max + (chunk - chunk0) * 18688 + r));
+            const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(state_max + (chunk - chunk0) * 18720 + r));
             T(store)(old_max + r, old_max_new14);
-            T(store)(state_sum + (chunk - chunk0) * 18688 + r, T(load)(state_sum + (chunk - chunk0) * 18688 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 18720 + r, T(load)(state_sum + (chunk - chunk0) * 18720 + r) *
                 old_max_new14);
         }
         /* score_2 = exp2(score_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
                 T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    18688 + r])));
+                    18720 + r])));
             }
         }
         /* state_sum += score_2 */
@@ -937,40 +937,40 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 18688 + r] += total;
+            state_sum[(chunk - chunk0) * 18720 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 18688 + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 18688 + r * 144 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 18720 + r * 144 + e,
+                        T(load)(state + (chunk - chunk0) * 18720 + r * 144 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score_2 * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
+            T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18720);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_15 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_15, T(mask));
                 }
-                T(add_seen_lanes)(128, state + (chunk - chunk0) * 18688 + r * 144, score_2 + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(128, state + (chunk - chunk0) * 18720 + r * 144, score_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688,
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18720,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18720);
 #endif
         /* old_max_2 = state_max_2 */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 18688 + r));
+            T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 18720 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -991,22 +991,22 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max_2[(chunk - chunk0) * 18688 + r]) state_max_2[(chunk - chunk0) * 18688 + r] =
+            if (largest > state_max_2[(chunk - chunk0) * 18720 + r]) state_max_2[(chunk - chunk0) * 18720 + r] =
                 largest;
         }
         /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_2_17 = T(load)(old_max_2 + r);
-            const T(vec) old_max_2_new18 = T(exp2)(old_max_2_17 - T(load)(state_max_2 + (chunk - chunk0) * 18688 + r));
+            const T(vec) old_max_2_new18 = T(exp2)(old_max_2_17 - T(load)(state_max_2 + (chunk - chunk0) * 18720 + r));
             T(store)(old_max_2 + r, old_max_2_new18);
-            T(store)(state_sum_2 + (chunk - chunk0) * 18688 + r, T(load)(state_sum_2 + (chunk - chunk0) * 18688 + r) *
+            T(store)(state_sum_2 + (chunk - chunk0) * 18720 + r, T(load)(state_sum_2 + (chunk - chunk0) * 18720 + r) *
                 old_max_2_new18);
         }
         /* score = exp2(score - state_max_2) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
                 T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max_2[(chunk - chunk0) *
-                    18688 + r])));
+                    18720 + r])));
             }
         }
         /* state_sum_2 += score */
@@ -1018,36 +1018,36 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_2[(chunk - chunk0) * 18688 + r] += total;
+            state_sum_2[(chunk - chunk0) * 18720 + r] += total;
         }
         /* state_2 = state_2 * old_max_2 */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state_2 + (chunk - chunk0) * 18688 + r * 144 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 18688 + r * 144 + e) * old_max_2[r]);
+                    T(store)(state_2 + (chunk - chunk0) * 18720 + r * 144 + e,
+                        T(load)(state_2 + (chunk - chunk0) * 18720 + r * 144 + e) * old_max_2[r]);
                 }
             }
         }
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18720);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_19 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_19, T(mask));
                 }
-                T(add_seen_lanes)(128, state_2 + (chunk - chunk0) * 18688 + r * 144, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(128, state_2 + (chunk - chunk0) * 18720 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18720,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18720);
 #endif
     }
 }
@@ -1064,30 +1064,30 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 37376); /* [chunk, r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 37632); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 37888); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 37440); /* [chunk, r: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 37696); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 37952); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 49408); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 123904); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 124160); /* [r: 64, e: 128 of 144] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 86528); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 124288); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 124544); /* [r: 64, e: 128 of 144] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 86848); /* [r: 64] */
     float *const carried_factor_2 = (float *)(void *)(share->work + 512); /* [r: 64] */
     float *const slot_factor_2 = (float *)(void *)(share->work + 768); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 86784); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 161024); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 87040); /* [r: 64, e: 128 of 144] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 161280); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 87104); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 161472); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 87360); /* [r: 64, e: 128 of 144] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 161728); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_20 = T(load)(carried_max + r);
             const T(vec) before_max_new21 = carried_max_20;
-            const T(vec) state_max_22 = T(load)(state_max + (chunk - chunk0) * 18688 + r);
+            const T(vec) state_max_22 = T(load)(state_max + (chunk - chunk0) * 18720 + r);
             const T(vec) carried_max_new23 = T(max)(T(load)(carried_max + r), state_max_22);
             T(store)(carried_max + r, carried_max_new23);
             const T(vec) carried_factor_new24 = T(exp2)(before_max_new21 - carried_max_new23);
@@ -1097,7 +1097,7 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
             const T(vec) carried_sum_26 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_26 * carried_factor_new24);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new24);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 18688 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 18720 + r) *
                 slot_factor_new25, T(splat)(1));
         }
         /* before_max_2 = carried_max_2; carried_max_2 max= state_max_2;
@@ -1105,7 +1105,7 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_2_27 = T(load)(carried_max_2 + r);
             const T(vec) before_max_2_new28 = carried_max_2_27;
-            const T(vec) state_max_2_29 = T(load)(state_max_2 + (chunk - chunk0) * 18688 + r);
+            const T(vec) state_max_2_29 = T(load)(state_max_2 + (chunk - chunk0) * 18720 + r);
             const T(vec) carried_max_2_new30 = T(max)(T(load)(carried_max_2 + r), state_max_2_29);
             T(store)(carried_max_2 + r, carried_max_2_new30);
             const T(vec) carried_factor_2_new31 = T(exp2)(before_max_2_new28 - carried_max_2_new30);
@@ -1116,7 +1116,7 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
             T(store)(carried_sum_2 + r, carried_sum_2_33 * carried_factor_2_new31);
             T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_2_new31);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 18688 + r) * slot_factor_2_new32, T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 18720 + r) * slot_factor_2_new32, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -1129,14 +1129,14 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_35);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 18688 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 18720 + r * 144 + e) * slot_factor[r], T(splat)(1));
                     const T(vec) carried_2_36 = T(load)(carried_2 + r * 144 + e);
                     const float carried_factor_2_37 = carried_factor_2[r];
                     T(store)(carried_2 + r * 144 + e, carried_2_36 * carried_factor_2_37);
                     T(store)(carried_2_compensation + r * 144 + e, T(load)(carried_2_compensation + r * 144 + e) *
                         carried_factor_2_37);
                     T(add)(carried_2 + r * 144 + e, carried_2_compensation + r * 144 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 18688 + r * 144 + e) * slot_factor_2[r], T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 18720 + r * 144 + e) * slot_factor_2[r], T(splat)(1));
                 }
             }
         }
@@ -1157,10 +1157,10 @@ TARGET APART void T(differential_few_queries)(const struct call *call, int64_t t
     const float *const lam_array = (const float *)call->array[ARRAY_lam_array].at + g * members *
         call->array[ARRAY_lam_array].stride[0];
     const int64_t lam_array_stride_0 = call->array[ARRAY_lam_array].stride[0];
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 128 of 144] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 86784); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 87040); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 87104); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 87360); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -3182,7 +3182,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = differential_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 192,
-         .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
+         .shared = 198656, .slot = 74880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = differential_rows_v4, .tile = 256, .own = 784512, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
@@ -3209,7 +3209,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = differential_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 8, .of_pair = 192,
-         .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
+         .shared = 198656, .slot = 74880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = differential_rows_v3, .tile = 128, .own = 453632, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
@@ -3231,7 +3231,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = differential_few_any, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 4, .of_pair = 192,
-         .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
+         .shared = 198656, .slot = 74880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = differential_rows_any, .tile = 64, .own = 288256, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,

@@ -32,13 +32,13 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
    For few queries of 32 or more heads that share keys, each lane holds one head of a query.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 610048 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 964224 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 964608 bytes of workspace per thread
      x86-64-v4  heads     tiles of 32 queries and 128 keys; 820864 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 610048 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 964224 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 964608 bytes of workspace per thread
      x86-64-v3  heads     tiles of 32 queries and 128 keys; 820864 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 610048 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 964224 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 964608 bytes of workspace per thread
      generic    heads     tiles of 32 queries and 128 keys; 820864 bytes of workspace per thread
 
    Contents:
@@ -332,11 +332,11 @@ TARGET APART void T(dsa_few_begin_2)(const struct call *call, int64_t task, cons
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 147456); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 147712); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 283136); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 512 of 528] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 283392); /* [r: 64, e: 512 of 528] */
+    float *const carried_max = (float *)(void *)(share->shared + 147520); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 147776); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 283264); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 148032); /* [r: 64, e: 512 of 528] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 283520); /* [r: 64, e: 512 of 528] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -381,14 +381,14 @@ TARGET APART void T(dsa_few_keys)(const struct call *call, int64_t task, const s
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 512 of 528] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 33920 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 33920 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 33936 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 33936 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 512; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 33920 + r * 528 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 33936 + r * 528 + e, T(splat)(0.0f));
             }
         }
     }
@@ -408,7 +408,7 @@ TARGET APART void T(dsa_few_keys)(const struct call *call, int64_t task, const s
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 33920 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 33936 + r));
         }
         /* score = select((j <= ((r % n_q) + query_start)) && drawn(r % n_q, j, b * n_q), score, -INFINITY) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -428,20 +428,20 @@ TARGET APART void T(dsa_few_keys)(const struct call *call, int64_t task, const s
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 33920 + r]) state_max[(chunk - chunk0) * 33920 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 33936 + r]) state_max[(chunk - chunk0) * 33936 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_2 = T(load)(old_max + r);
-            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(state_max + (chunk - chunk0) * 33920 + r));
+            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(state_max + (chunk - chunk0) * 33936 + r));
             T(store)(old_max + r, old_max_new3);
-            T(store)(state_sum + (chunk - chunk0) * 33920 + r, T(load)(state_sum + (chunk - chunk0) * 33920 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 33936 + r, T(load)(state_sum + (chunk - chunk0) * 33936 + r) *
                 old_max_new3);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 33920
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 33936
                     + r])));
             }
         }
@@ -454,21 +454,21 @@ TARGET APART void T(dsa_few_keys)(const struct call *call, int64_t task, const s
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 33920 + r] += total;
+            state_sum[(chunk - chunk0) * 33936 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 512; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 33920 + r * 528 + e,
-                        T(load)(state + (chunk - chunk0) * 33920 + r * 528 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 33936 + r * 528 + e,
+                        T(load)(state + (chunk - chunk0) * 33936 + r * 528 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 512),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33936);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_5 = (r % n_q) + query_start;
@@ -478,15 +478,15 @@ TARGET APART void T(dsa_few_keys)(const struct call *call, int64_t task, const s
                     in_region[j / LANES] = __builtin_convertvector(t_4 <= t_5, T(mask)) & T(listed_for)(&drawn_0, t_6,
                         &t_4);
                 }
-                T(add_seen_lanes)(512, state + (chunk - chunk0) * 33920 + r * 528, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(512, state + (chunk - chunk0) * 33936 + r * 528, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33936,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33920);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 33936);
 #endif
     }
 }
@@ -502,20 +502,20 @@ TARGET APART void T(dsa_few_fold)(const struct call *call, int64_t task, const s
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 512 of 528] */
-    float *const carried_max = (float *)(void *)(share->shared + 147456); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 147520); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 147712); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 283136); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 512 of 528] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 283392); /* [r: 64, e: 512 of 528] */
+    float *const carried_sum = (float *)(void *)(share->shared + 147776); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 283264); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 148032); /* [r: 64, e: 512 of 528] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 283520); /* [r: 64, e: 512 of 528] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_7 = T(load)(carried_max + r);
             const T(vec) before_max_new8 = carried_max_7;
-            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 33920 + r);
+            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 33936 + r);
             const T(vec) carried_max_new10 = T(max)(T(load)(carried_max + r), state_max_9);
             T(store)(carried_max + r, carried_max_new10);
             const T(vec) carried_factor_new11 = T(exp2)(before_max_new8 - carried_max_new10);
@@ -525,7 +525,7 @@ TARGET APART void T(dsa_few_fold)(const struct call *call, int64_t task, const s
             const T(vec) carried_sum_13 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_13 * carried_factor_new11);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new11);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 33920 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 33936 + r) *
                 slot_factor_new12, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -539,7 +539,7 @@ TARGET APART void T(dsa_few_fold)(const struct call *call, int64_t task, const s
                     T(store)(carried_compensation + r * 528 + e, T(load)(carried_compensation + r * 528 + e) *
                         carried_factor_15);
                     T(add)(carried + r * 528 + e, carried_compensation + r * 528 + e,
-                        T(load)(state + (chunk - chunk0) * 33920 + r * 528 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 33936 + r * 528 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -557,8 +557,8 @@ TARGET APART void T(dsa_few_queries)(const struct call *call, int64_t task, cons
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 147712); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 512 of 528] */
+    float *const carried_sum = (float *)(void *)(share->shared + 147776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 148032); /* [r: 64, e: 512 of 528] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 512 of 528] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -966,8 +966,8 @@ static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_HEADS,
      .rows = dsa_heads_v4, .tile = 32, .own = 820864, .of_pair = 1088, .by_heads = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = dsa_few_v4, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 16, .of_pair = 1088, .shared = 418560,
-         .slot = 135680, .slots = 3, .together = 1},
+     .head = dsa_few_v4, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 16, .of_pair = 1088, .shared = 418752,
+         .slot = 135744, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = dsa_rows_v4, .tile = 64, .own = 610048, .of_pair = 1088},
     {.role = RUN_SELECT,
@@ -983,8 +983,8 @@ static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_HEADS,
      .rows = dsa_heads_v3, .tile = 32, .own = 820864, .of_pair = 1088, .by_heads = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = dsa_few_v3, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 8, .of_pair = 1088, .shared = 418560,
-         .slot = 135680, .slots = 3, .together = 1},
+     .head = dsa_few_v3, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 8, .of_pair = 1088, .shared = 418752,
+         .slot = 135744, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = dsa_rows_v3, .tile = 64, .own = 610048, .of_pair = 1088},
     {.role = RUN_SELECT,
@@ -995,8 +995,8 @@ static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_HEADS,
      .rows = dsa_heads_any, .tile = 32, .own = 820864, .of_pair = 1088, .by_heads = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = dsa_few_any, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 4, .of_pair = 1088, .shared = 418560,
-         .slot = 135680, .slots = 3, .together = 1},
+     .head = dsa_few_any, .tile = 0, .own = 138624, .few_rows = 64, .lanes = 4, .of_pair = 1088, .shared = 418752,
+         .slot = 135744, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = dsa_rows_any, .tile = 64, .own = 610048, .of_pair = 1088},
     {.role = RUN_SELECT,

@@ -28,11 +28,11 @@
    Linear from 48 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 149888 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 149888 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 149504 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 149888 bytes of workspace per thread
 
    Contents:
      loops      gla_rows, gla_linear, gla_dq_dlog_decay_q, gla_dk_dv, gla_dlog_decay_k, gla_terms_dgate,
@@ -98,67 +98,79 @@ TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const flo
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+TARGET APART void T(dot8)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation,
+    const float *kept, const float *lost)
+{
+    T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b, b_step, c,
+        /*c_row=*/64, compensation, kept, lost);
+}
+TARGET APART void T(dot9)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
     const float *result, int64_t result_row, int64_t results)
 {
     T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
         b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
 }
-TARGET APART void T(dot9)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot10)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot11)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET APART void T(dot12)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
     T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET APART void T(dot12)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
+TARGET APART void T(dot13)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
     const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
     const float *b_low, int64_t b_low_row, float *to)
 {
     T(decayed_keys)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, p, /*p_query=*/1,
         /*p_key=*/32, y, y_row, a, a_row, a_low, a_low_row, b, b_row, b_low, b_low_row, to, /*to_row=*/64);
 }
-TARGET APART void T(dot13)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot14)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation,
+    const float *kept, const float *lost)
+{
+    T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, b_step, c,
+        /*c_row=*/64, compensation, kept, lost);
+}
+TARGET APART void T(dot15)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot14)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot16)(int64_t lanes, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot15)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *a,
+TARGET APART void T(dot17)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *a,
     int64_t a_row, const float *a_low, int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row,
     const float *b_low, int64_t b_low_row, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, a, a_row, a_low,
         a_low_row, y, y_row, b, b_row, b_low, b_low_row, /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot16)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
+TARGET APART void T(dot18)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
     const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
     const float *b_low, int64_t b_low_row, float *to)
 {
     T(decayed_queries)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, p, /*p_query=*/32,
         /*p_key=*/1, y, y_row, a, a_row, a_low, a_low_row, b, b_row, b_low, b_low_row, to, /*to_row=*/64);
 }
-TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot19)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET APART void T(dot18)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
@@ -289,7 +301,7 @@ TARGET APART void T(gla_begin)(const struct call *call, int64_t task, const stru
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -328,8 +340,8 @@ TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struc
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
     float *const log_decay_total = (float *)(void *)(share->work + 0); /* [d: 64] */
     float *const log_decay_rest = (float *)(void *)(share->work + 256); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
     float *const gate_tile = (float *)(void *)(share->work + 24576); /* [j: 32, d: 64] */
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -391,11 +403,11 @@ TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struc
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
         /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
         for (int64_t d = 0; d < 64; d += LANES) {
-            T(store)(state_decay + (chunk - chunk0) * 4224 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
-            T(store)(state_decay_low + (chunk - chunk0) * 4224 + d,
+            T(store)(state_decay + (chunk - chunk0) * 4240 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            T(store)(state_decay_low + (chunk - chunk0) * 4240 + d,
                 T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
         }
     }
@@ -411,17 +423,17 @@ TARGET APART void T(gla_fold)(const struct call *call, int64_t task, const struc
     const int64_t chunk1 = share->chunk1;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
            exp2((state_decay + state_decay_low) * 1.442695f), ... */
         for (int64_t f = f0; f < f1; f += LANES) {
-            const T(vec) t_8 = T(load)(state_decay + (chunk - chunk0) * 4224 + f) + T(load)(state_decay_low + (chunk -
-                chunk0) * 4224 + f);
+            const T(vec) t_8 = T(load)(state_decay + (chunk - chunk0) * 4240 + f) + T(load)(state_decay_low + (chunk -
+                chunk0) * 4240 + f);
             const T(vec) t_9 = T(exp2)(t_8 * 1.442695f);
             const T(mask) t_10 = t_9 < 0.5f;
             T(store)(kept_share + f, T(pick)(t_10, t_9, T(splat)(1.0f)));
@@ -440,9 +452,9 @@ TARGET APART void T(gla_fold)(const struct call *call, int64_t task, const struc
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_13);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new14 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4240 + f * 64 + e) - (carried_new14 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new12);
+                    T(store)(state + (chunk - chunk0) * 4240 + f * 64 + e, before_new12);
                 }
             }
         }
@@ -572,7 +584,7 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
                 }
             }
             /* sum_from_state[i][e] = sum over f of query * state */
-            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state);
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -627,6 +639,120 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
     }
 }
 
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(gla_keys_alone)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const key_features = (float *)(void *)(share->work + 0); /* [j: 32, f: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
+    float *const log_decay_sum = (float *)(void *)(share->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(share->work + 16384); /* [j: 32, d: 64] */
+    const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
+        call->array[ARRAY_gate_array].strides.batch + (g * members + m) * call->array[ARRAY_gate_array].strides.head;
+    const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
+    const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
+    float *const log_decay_total = (float *)(void *)(share->work + 0); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(share->work + 256); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
+    float *const gate_tile = (float *)(void *)(share->work + 24576); /* [j: 32, d: 64] */
+    float *const kept_share_2 = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
+    float *const lost_share_2 = (float *)(void *)(share->slots + 256); /* [chunk, f: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        if (gate_array_stride_3 == 1) {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t d = 0; d < 64; d += LANES)
+                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
+            }
+        } else {
+            /* gate_tile = gate_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < j1 - j0; j++)
+                for (int64_t d = 0; d < 64; d++)
+                    gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d * gate_array_stride_3];
+        }
+        /* gate_tile = max(gate_tile, -1e+04f) */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                    T(store)(gate_tile + j * 64 + d, T(max)(T(load)(gate_tile + j * 64 + d), T(splat)(-1e+04f)));
+                }
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(log_decay_total + d, T(splat)(0.0f));
+            T(store)(log_decay_rest + d, T(splat)(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + gate_tile; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += LANES) {
+                const T(vec) log_decay_total_28 = T(load)(log_decay_total + d);
+                const T(vec) gate_tile_29 = T(load)(gate_tile + (position0 - j0) * 64 + d);
+                const T(vec) log_decay_next_new30 = log_decay_total_28 + gate_tile_29;
+                const T(vec) log_decay_rest_31 = T(load)(log_decay_rest + d);
+                const T(vec) t_32 = log_decay_next_new30 - log_decay_total_28;
+                const T(vec) log_decay_rest_new33 = log_decay_rest_31 + ((log_decay_total_28 - (log_decay_next_new30 -
+                    t_32)) + (gate_tile_29 - t_32));
+                T(store)(log_decay_rest + d, log_decay_rest_new33);
+                T(store)(log_decay_total + d, log_decay_next_new30);
+                T(store)(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new30);
+                T(store)(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new33);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) log_decay_sum_34 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const T(vec) log_decay_sum_low_35 = T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(key_features + j * 64 + f, T(load)(k + (j0 + j) * k_row + f) * T(exp2)(((log_decay_sum_34 -
+                    T(load)(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_35 - T(load)(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
+            }
+        }
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(state_decay + (chunk - chunk0) * 4240 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            T(store)(state_decay_low + (chunk - chunk0) * 4240 + d,
+                T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
+        /* kept_share_2 = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f ... */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) t_36 = T(load)(state_decay + (chunk - chunk0) * 4240 + f) + T(load)(state_decay_low + (chunk -
+                chunk0) * 4240 + f);
+            const T(vec) t_37 = T(exp2)(t_36 * 1.442695f);
+            const T(mask) t_38 = t_37 < 0.5f;
+            T(store)(kept_share_2 + (chunk - chunk0) * 4240 + f, T(pick)(t_38, t_37, T(splat)(1.0f)));
+            T(store)(lost_share_2 + (chunk - chunk0) * 4240 + f, T(pick)(t_38, T(splat)(0.0f), -T(expm1)(t_36)));
+        }
+        /* carried[f][e] = carried * kept_share_2 - carried * lost_share_2 + sum over j of key_features * v */
+        T(dot8)(j1 - j0, key_features, v + j0 * v_row, v_row, carried, carried_compensation,
+            kept_share_2 + (chunk - chunk0) * 4240, lost_share_2 + (chunk - chunk0) * 4240);
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(gla_linear)(const struct call *call, int64_t task, struct share *share)
 {
@@ -636,23 +762,35 @@ TARGET static void T(gla_linear)(const struct call *call, int64_t task, struct s
         T(gla_begin)(call, task, share, iteration);
     synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(share, chunks - first);
-    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
-        share->chunk0 = first + segment * length;
-        share->chunk1 = min(share->chunk0 + length, chunks);
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(gla_keys)(call, task, share, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(share, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(gla_fold)(call, task, share, iteration);
-            pass_segment(share, group, segment);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(gla_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(gla_keys_alone)(call, task, share, share->chunk0);
+
         }
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(gla_queries)(call, task, share, iteration);
+    } else {
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(gla_keys)(call, task, share, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(share, group, segment);
+                const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(gla_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
+            }
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(gla_queries)(call, task, share, iteration);
+        }
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    share->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(share);
 }
 
@@ -733,7 +871,7 @@ TARGET static void T(gla_dq_dlog_decay_q)(const struct call *call, int64_t task,
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over e of v * dout_tile */
-        T(dot8)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score, dq + i0 * dq_row, dq_row,
+        T(dot9)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score, dq + i0 * dq_row, dq_row,
             results);
         results = 0;
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -925,7 +1063,7 @@ TARGET static void T(gla_dk_dv)(const struct call *call, int64_t task, unsigned 
             }
             if (dk) {
                 /* score[i][j] = sum over e of dout * v_tile */
-                T(dot8)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                T(dot9)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
                     score, dk + j0 * dk_row, dk_row, results);
                 results = 0;
             }
@@ -1104,7 +1242,7 @@ TARGET static void T(gla_dlog_decay_k)(const struct call *call, int64_t task, un
     for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
         const int64_t i1 = min(i0 + 288, i_end);
         /* score[i][j] = sum over e of dout * v_tile */
-        T(dot8)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score,
+        T(dot9)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score,
             dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, results);
         results = 0;
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
@@ -1213,7 +1351,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_begin)(const struct call *call, i
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1284,7 +1422,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, in
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        T(dot9)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        T(dot10)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
     }
 }
 
@@ -1311,7 +1449,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, in
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -1341,9 +1479,9 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, in
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_5);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new6 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4112 + f * 64 + e) - (carried_new6 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new4);
+                    T(store)(state + (chunk - chunk0) * 4112 + f * 64 + e, before_new4);
                 }
             }
         }
@@ -1431,7 +1569,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
             T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        T(dot10)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
+        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4112, dout_tile, sum_from_state);
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
@@ -1458,7 +1596,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-            T(dot11)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+            T(dot12)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
             if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
                 /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -1471,7 +1609,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
                 }
             }
             /* row_sum[i][d] += sum over j of score * k * a decay */
-            T(dot12)(i1 - i0, j1 - j0, i0 + query_start - j0, score, k + j0 * k_row, k_row,
+            T(dot13)(i1 - i0, j1 - j0, i0 + query_start - j0, score, k + j0 * k_row, k_row,
                 log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
                 log_decay_q_low_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
                 log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, row_sum);
@@ -1505,6 +1643,86 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
     }
 }
 
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(gla_linear_dq_dlog_decay_q_keys_alone)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const int64_t log_decay_k_low_row = call->array[ARRAY_log_decay_k_low].strides.row;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const int64_t log_decay_k_row = call->array[ARRAY_log_decay_k].strides.row;
+    const float *const log_decay_chunk_low = (const float *)call->array[ARRAY_log_decay_chunk_low].at + b *
+        call->array[ARRAY_log_decay_chunk_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_chunk_low].strides.head;
+    const int64_t log_decay_chunk_low_row = call->array[ARRAY_log_decay_chunk_low].strides.row;
+    const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
+        call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_chunk].strides.head;
+    const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 16384); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 24576); /* [d: 64, j: 32] */
+    float *const kept_share_2 = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
+    float *const lost_share_2 = (float *)(void *)(share->slots + 256); /* [chunk, f: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32, 64);
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        T(transpose_padded)(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 32, 64);
+        /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t f = 0; f < 64; f++) {
+                T(store)(key_features + f * 32 + j, T(load)(k_tile + f * 32 + j) *
+                    T(exp2)((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 32 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
+            }
+        }
+        /* kept_share_2 = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) * 1.442695f) < 0. ... */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) t_11 = (T(load)(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - T(load)(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (T(load)(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - T(load)(log_decay_chunk_low + max(min((chunk * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f));
+            const T(vec) t_12 = T(exp2)(t_11 * 1.442695f);
+            const T(mask) t_13 = t_12 < 0.5f;
+            T(store)(kept_share_2 + (chunk - chunk0) * 4112 + f, T(pick)(t_13, t_12, T(splat)(1.0f)));
+            T(store)(lost_share_2 + (chunk - chunk0) * 4112 + f, T(pick)(t_13, T(splat)(0.0f), -T(expm1)(t_11)));
+        }
+        /* carried[f][e] = carried * kept_share_2 - carried * lost_share_2 + sum over j of key_features * v */
+        T(dot14)(j1 - j0, key_features, v + j0 * v_row, v_row, carried, carried_compensation,
+            kept_share_2 + (chunk - chunk0) * 4112, lost_share_2 + (chunk - chunk0) * 4112);
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(gla_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct share *share)
 {
@@ -1514,23 +1732,35 @@ TARGET static void T(gla_linear_dq_dlog_decay_q)(const struct call *call, int64_
         T(gla_linear_dq_dlog_decay_q_begin)(call, task, share, iteration);
     synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(share, chunks - first);
-    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
-        share->chunk0 = first + segment * length;
-        share->chunk1 = min(share->chunk0 + length, chunks);
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(gla_linear_dq_dlog_decay_q_keys)(call, task, share, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(share, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(gla_linear_dq_dlog_decay_q_fold)(call, task, share, iteration);
-            pass_segment(share, group, segment);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(gla_linear_dq_dlog_decay_q_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(gla_linear_dq_dlog_decay_q_keys_alone)(call, task, share, share->chunk0);
+
         }
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(gla_linear_dq_dlog_decay_q_queries)(call, task, share, iteration);
+    } else {
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(gla_linear_dq_dlog_decay_q_keys)(call, task, share, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(share, group, segment);
+                const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(gla_linear_dq_dlog_decay_q_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
+            }
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(gla_linear_dq_dlog_decay_q_queries)(call, task, share, iteration);
+        }
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    share->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(share);
 }
 
@@ -1542,7 +1772,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1601,7 +1831,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4096 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4112 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1653,7 +1883,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
-        T(dot13)(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
+        T(dot15)(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4112);
     }
 }
 
@@ -1681,7 +1911,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -1711,9 +1941,9 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_12);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new13 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4112 + f * 64 + e) - (carried_new13 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new11);
+                    T(store)(state + (chunk - chunk0) * 4112 + f * 64 + e, before_new11);
                 }
             }
         }
@@ -1814,7 +2044,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
             /* v_tile = v, with zeros beyond the last row */
             T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            T(dot10)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
+            T(dot11)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, v_tile, sum_from_state);
             /* row_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -1860,7 +2090,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            T(dot14)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
+            T(dot16)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -1885,14 +2115,14 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                         }
                     }
                     /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-                    T(dot15)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row,
+                    T(dot17)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row,
                         log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
                         log_decay_q_low_row, k + j0 * k_row, k_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
                         log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, weight);
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score[i][j] = sum over e of dout * v_tile */
-                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                    T(dot12)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_0 || dlog_decay_k) {
@@ -1911,7 +2141,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* row_sum[j][d] += sum over i of score * q * a decay */
-                    T(dot16)(i1 - i0, j1 - j0, i0 + query_start - j0, score, q + i0 * q_row, q_row,
+                    T(dot18)(i1 - i0, j1 - j0, i0 + query_start - j0, score, q + i0 * q_row, q_row,
                         log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
                         log_decay_q_low_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
                         log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, row_sum);
@@ -1935,7 +2165,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                     /* sum[e][j] += sum over i of dout * weight */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        T(dot17)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
+                        T(dot19)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             T(mask) in_region[OF(2, 4, 8)] = {0};
@@ -1951,7 +2181,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                                 j1 - j0);
                         }
                     } else
-                        T(dot18)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
+                        T(dot20)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
                 }
             }
@@ -2368,7 +2598,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 48,
      .head = gla_linear_v4, .tile = -1, .own = 49152, .of_token = 4160, .in_keys = 1, .own_sums = 1, .saves = 1,
-         .shared = 32768, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 32896, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = gla_rows_v4, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3, .from = 48, .of_terms = 1,
@@ -2380,10 +2610,10 @@ static const struct program programs_v4[] = {
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
      .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
-         NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
+         NO_ARRAY}, .shared = 32896, .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
      .head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32896, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
      .rows = gla_terms_dgate_v4, .tile = 64, .own = 40960, .of_pair = 128,
@@ -2409,7 +2639,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 48,
      .head = gla_linear_v3, .tile = -1, .own = 49152, .of_token = 4160, .in_keys = 1, .own_sums = 1, .saves = 1,
-         .shared = 32768, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 32896, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = gla_rows_v3, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3, .from = 48, .of_terms = 1,
@@ -2421,10 +2651,10 @@ static const struct program programs_v3[] = {
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
      .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
-         NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
+         NO_ARRAY}, .shared = 32896, .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
      .head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32896, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
      .rows = gla_terms_dgate_v3, .tile = 64, .own = 40960, .of_pair = 128,
@@ -2445,7 +2675,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 48,
      .head = gla_linear_any, .tile = -1, .own = 49152, .of_token = 4160, .in_keys = 1, .own_sums = 1, .saves = 1,
-         .shared = 32768, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 32896, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = gla_rows_any, .tile = 64, .own = 415744, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3, .from = 48, .of_terms = 1,
@@ -2457,10 +2687,10 @@ static const struct program programs_any[] = {
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
      .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
-         NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
+         NO_ARRAY}, .shared = 32896, .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
      .head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32896, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
      .rows = gla_terms_dgate_any, .tile = 64, .own = 40960, .of_pair = 128,

@@ -46,13 +46,13 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      342272 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 262272 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      327808 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 262272 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      195712 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 261888 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 262272 bytes of workspace per thread
 
    Contents:
      loops      hedgehog_rows, hedgehog_linear
@@ -504,9 +504,9 @@ TARGET APART void T(hedgehog_begin)(const struct call *call, int64_t task, const
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 128] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33344); /* [f: 128] */
     float *const carried = (float *)(void *)(share->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33856); /* [f: 128, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -551,7 +551,7 @@ TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const 
     float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 128; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 8336 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 8352 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -657,13 +657,13 @@ TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 8336 + f] += total;
+            state_sum[(chunk - chunk0) * 8352 + f] += total;
         }
         /* state[f][e] = sum over j of key_features_3 * v */
 #if OF(1, 0, 0)
-        T(dot5)(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
+        T(dot5)(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8352);
 #else
-        T(dot6)(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8336);
+        T(dot6)(j1 - j0, key_features_3, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8352);
 #endif
     }
 }
@@ -679,16 +679,16 @@ TARGET APART void T(hedgehog_fold)(const struct call *call, int64_t task, const 
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 128 of 144] */
     float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 128, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 128] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33344); /* [f: 128] */
     float *const carried = (float *)(void *)(share->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33856); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new12 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 8336 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 8352 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 8336 + f, before_sum_new12);
+            T(store)(state_sum + (chunk - chunk0) * 8352 + f, before_sum_new12);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -696,8 +696,8 @@ TARGET APART void T(hedgehog_fold)(const struct call *call, int64_t task, const 
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new13 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 8336 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 8336 + f * 64 + e, before_new13);
+                        T(load)(state + (chunk - chunk0) * 8352 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 8352 + f * 64 + e, before_new13);
                 }
             }
         }
@@ -866,7 +866,7 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
                         const T(vec) query_4_new23 = (f < 64) ? T(load)(query + min(f,
                             63) * 32 + i) : T(load)(query_wq + max(f - 64, 0) * 32 + i);
                         T(store)(query_4 + f * 32 + i, query_4_new23);
-                        row_sum_from_state_in[vector] += query_4_new23 * (state_sum[(chunk - chunk0) * 8336 + f]);
+                        row_sum_from_state_in[vector] += query_4_new23 * (state_sum[(chunk - chunk0) * 8352 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
                             row_sum_from_state_in[vector] = (T(vec)){0};
@@ -885,9 +885,9 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
 #if OF(1, 0, 0)
-            T(dot6)(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
+            T(dot6)(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8352, query_4, sum_from_state);
 #else
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 8336, query_4, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 8352, query_4, sum_from_state);
 #endif
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
@@ -1222,8 +1222,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 253,
-     .head = hedgehog_linear_v4, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66560,
-         .slot = 33344, .slots = 4, .together = 1},
+     .head = hedgehog_linear_v4, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66688,
+         .slot = 33408, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = hedgehog_rows_v4, .tile = 256, .own = 342272, .of_pair = 128},
 };
@@ -1235,16 +1235,16 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 253,
-     .head = hedgehog_linear_v3, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66560,
-         .slot = 33344, .slots = 4, .together = 1},
+     .head = hedgehog_linear_v3, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66688,
+         .slot = 33408, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = hedgehog_rows_v3, .tile = 256, .own = 327808, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 253,
-     .head = hedgehog_linear_any, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66560,
-         .slot = 33344, .slots = 4, .together = 1},
+     .head = hedgehog_linear_any, .tile = 0, .own = 61952, .of_token = 8320, .in_keys = 1, .shared = 66688,
+         .slot = 33408, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = hedgehog_rows_any, .tile = 128, .own = 195712, .of_pair = 128},
 };

@@ -35,13 +35,13 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      410752 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 265472 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 265856 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      404544 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 265472 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 265856 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      205376 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 265472 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 265856 bytes of workspace per thread
 
    Contents:
      loops      infini_rows, infini_linear
@@ -454,9 +454,9 @@ TARGET APART void T(infini_begin)(const struct call *call, int64_t task, const s
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64] */
     float *const carried = (float *)(void *)(share->shared + 256); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16960); /* [f: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -493,13 +493,13 @@ TARGET APART void T(infini_keys)(const struct call *call, int64_t task, const st
     float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 64; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -524,10 +524,10 @@ TARGET APART void T(infini_keys)(const struct call *call, int64_t task, const st
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + f] += total;
+            state_sum[(chunk - chunk0) * 4176 + f] += total;
         }
         /* state[f][e] += sum over j of k_tile * v */
-        T(dot6)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+        T(dot6)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
     }
 }
 
@@ -542,16 +542,16 @@ TARGET APART void T(infini_fold)(const struct call *call, int64_t task, const st
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64] */
     float *const carried = (float *)(void *)(share->shared + 256); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16960); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new1 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4160 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4176 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 4160 + f, before_sum_new1);
+            T(store)(state_sum + (chunk - chunk0) * 4176 + f, before_sum_new1);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -559,8 +559,8 @@ TARGET APART void T(infini_fold)(const struct call *call, int64_t task, const st
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new2 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4160 + f * 64 + e, before_new2);
+                        T(load)(state + (chunk - chunk0) * 4176 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 4176 + f * 64 + e, before_new2);
                 }
             }
         }
@@ -652,7 +652,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                 for (int64_t f = 0; f < 64; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
                         row_sum_from_state_in[vector] += T(load)(q_tile + f * 80 + i) * (state_sum[(chunk - chunk0) *
-                            4160 + f]);
+                            4176 + f]);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
@@ -665,7 +665,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                 T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4160, q_tile, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -1014,7 +1014,7 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 575,
-     .head = infini_linear_v4, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33280, .slot = 16640,
+     .head = infini_linear_v4, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33408, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = infini_rows_v4, .tile = 256, .own = 410752, .of_pair = 128},
@@ -1027,7 +1027,7 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 575,
-     .head = infini_linear_v3, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33280, .slot = 16640,
+     .head = infini_linear_v3, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33408, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = infini_rows_v3, .tile = 256, .own = 404544, .of_pair = 128},
@@ -1035,8 +1035,8 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 575,
-     .head = infini_linear_any, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33280,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = infini_linear_any, .tile = 0, .own = 165632, .of_token = 4160, .in_keys = 1, .shared = 33408,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = infini_rows_any, .tile = 128, .own = 205376, .of_pair = 128},
 };

@@ -28,16 +28,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      235520 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 145664 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 190400 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      229376 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 145664 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 190400 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      130048 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 145280 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 189952 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 145664 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 190400 bytes of workspace per thread
 
    Contents:
      loops      linear_elu_rows, linear_elu_linear, linear_elu_few
@@ -324,9 +324,9 @@ TARGET APART void T(linear_elu_begin)(const struct call *call, int64_t task, con
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64] */
     float *const carried = (float *)(void *)(share->shared + 256); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16960); /* [f: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -364,7 +364,7 @@ TARGET APART void T(linear_elu_keys)(const struct call *call, int64_t task, cons
     float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 64, j: 32] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 64; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -387,10 +387,10 @@ TARGET APART void T(linear_elu_keys)(const struct call *call, int64_t task, cons
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + f] += total;
+            state_sum[(chunk - chunk0) * 4176 + f] += total;
         }
         /* state[f][e] = sum over j of k_tile * v */
-        T(dot3)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+        T(dot3)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
     }
 }
 
@@ -406,16 +406,16 @@ TARGET APART void T(linear_elu_fold)(const struct call *call, int64_t task, cons
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, f: 64, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64] */
     float *const carried = (float *)(void *)(share->shared + 256); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16960); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new1 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4160 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4176 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 4160 + f, before_sum_new1);
+            T(store)(state_sum + (chunk - chunk0) * 4176 + f, before_sum_new1);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -423,8 +423,8 @@ TARGET APART void T(linear_elu_fold)(const struct call *call, int64_t task, cons
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new2 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4160 + f * 64 + e, before_new2);
+                        T(load)(state + (chunk - chunk0) * 4176 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 4176 + f * 64 + e, before_new2);
                 }
             }
         }
@@ -496,7 +496,7 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
                 for (int64_t f = 0; f < 64; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
                         row_sum_from_state_in[vector] += T(load)(q_tile + f * 32 + i) * (state_sum[(chunk - chunk0) *
-                            4160 + f]);
+                            4176 + f]);
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
@@ -509,7 +509,7 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
                 T(store)(row_sum_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
-            T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4160, q_tile, sum_from_state);
+            T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -616,11 +616,11 @@ TARGET APART void T(linear_elu_keys_alone)(const struct call *call, int64_t task
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
     float *const carried = (float *)(void *)(share->shared + 256); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16896); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16960); /* [f: 64, e: 64] */
     float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 64, j: 32] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 64; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -643,7 +643,7 @@ TARGET APART void T(linear_elu_keys_alone)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + f] += total;
+            state_sum[(chunk - chunk0) * 4176 + f] += total;
         }
         /* carried[f][e] += sum over j of k_tile * v */
 #if OF(1, 0, 0)
@@ -665,11 +665,11 @@ TARGET APART void T(linear_elu_fold_alone)(const struct call *call, int64_t task
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4160 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4176 + f),
                 T(splat)(1));
         }
     }
@@ -755,10 +755,10 @@ TARGET APART void T(linear_elu_few_begin_2)(const struct call *call, int64_t tas
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -801,13 +801,13 @@ TARGET APART void T(linear_elu_few_keys)(const struct call *call, int64_t task, 
     float *const k_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -849,15 +849,15 @@ TARGET APART void T(linear_elu_few_keys)(const struct call *call, int64_t task, 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r] += total;
+            state_sum[(chunk - chunk0) * 4176 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-            T(dot8)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot8)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #else
-            T(dot10)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot10)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -865,15 +865,15 @@ TARGET APART void T(linear_elu_few_keys)(const struct call *call, int64_t task, 
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_3, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot9)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot9)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot11)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot11)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -889,14 +889,14 @@ TARGET APART void T(linear_elu_few_fold)(const struct call *call, int64_t task, 
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4160 + r),
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4176 + r),
                 T(splat)(1));
         }
         /* before = carried; carried += state */
@@ -904,7 +904,7 @@ TARGET APART void T(linear_elu_few_fold)(const struct call *call, int64_t task, 
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -922,8 +922,8 @@ TARGET APART void T(linear_elu_few_queries)(const struct call *call, int64_t tas
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1087,14 +1087,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 182,
-     .head = linear_elu_few_v4, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49664, .slot = 16640,
+     .head = linear_elu_few_v4, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49856, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 182,
-     .head = linear_elu_linear_v4, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33280,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_linear_v4, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33408,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linear_elu_few_v4, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 49664,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_few_v4, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 49856,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_elu_rows_v4, .tile = 256, .own = 235520, .of_pair = 128},
 };
@@ -1106,28 +1106,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 182,
-     .head = linear_elu_few_v3, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49664, .slot = 16640,
+     .head = linear_elu_few_v3, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49856, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 182,
-     .head = linear_elu_linear_v3, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33280,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_linear_v3, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33408,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linear_elu_few_v3, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 49664,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_few_v3, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 49856,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_elu_rows_v3, .tile = 256, .own = 229376, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 182,
-     .head = linear_elu_few_any, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49664,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_few_any, .tile = 0, .own = 73728, .few_rows = 43, .of_pair = 128, .shared = 49856,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 182,
-     .head = linear_elu_linear_any, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33280,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_linear_any, .tile = 0, .own = 45440, .of_token = 4160, .in_keys = 1, .shared = 33408,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linear_elu_few_any, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 49664,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_elu_few_any, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 49856,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_elu_rows_any, .tile = 128, .own = 130048, .of_pair = 128},
 };

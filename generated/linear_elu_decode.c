@@ -1117,8 +1117,10 @@ static const struct program programs_v4[] = {
          .slot = 1088, .slots = 4, .together = 1},
     {.role = RUN_EXTEND,
      .head = linear_elu_decode_extend_v4, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .shared = 0,
-         .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176, .join = linear_elu_decode_join_v4,
-         .join_work = 0},
+         .slot = 1088, .slots = 4, .together = 1,
+     .matrices = 2, .matrix = (const struct matrix_of_sums[]){{.at = 0, .features = 16, .columns = 1, .row = 1,
+         .column = 0}, {.at = 64, .features = 16, .columns = 16, .row = 16, .column = 1}}, .chunk = 16, .kept = 2176,
+         .join = linear_elu_decode_join_v4, .join_work = 0},
 };
 #endif
 #if defined(__x86_64__)
@@ -1132,8 +1134,10 @@ static const struct program programs_v3[] = {
          .slot = 1088, .slots = 4, .together = 1},
     {.role = RUN_EXTEND,
      .head = linear_elu_decode_extend_v3, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .shared = 0,
-         .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176, .join = linear_elu_decode_join_v3,
-         .join_work = 0},
+         .slot = 1088, .slots = 4, .together = 1,
+     .matrices = 2, .matrix = (const struct matrix_of_sums[]){{.at = 0, .features = 16, .columns = 1, .row = 1,
+         .column = 0}, {.at = 64, .features = 16, .columns = 16, .row = 16, .column = 1}}, .chunk = 16, .kept = 2176,
+         .join = linear_elu_decode_join_v3, .join_work = 0},
 };
 #endif
 static const struct program programs_any[] = {
@@ -1142,8 +1146,10 @@ static const struct program programs_any[] = {
          .slot = 1088, .slots = 4, .together = 1},
     {.role = RUN_EXTEND,
      .head = linear_elu_decode_extend_any, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .shared = 0,
-         .slot = 1088, .slots = 4, .together = 1, .chunk = 16, .kept = 2176, .join = linear_elu_decode_join_any,
-         .join_work = 0},
+         .slot = 1088, .slots = 4, .together = 1,
+     .matrices = 2, .matrix = (const struct matrix_of_sums[]){{.at = 0, .features = 16, .columns = 1, .row = 1,
+         .column = 0}, {.at = 64, .features = 16, .columns = 16, .row = 16, .column = 1}}, .chunk = 16, .kept = 2176,
+         .join = linear_elu_decode_join_any, .join_work = 0},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)
@@ -1300,6 +1306,7 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
+    .state_shapes = (const int64_t[]){16, 1, 16, 16}, .state_arrays = 2,
 };
 #endif /* a compiler of this language */
 #endif /* SECTION */

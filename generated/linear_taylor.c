@@ -34,15 +34,15 @@
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      235648 bytes of workspace per thread
      x86-64-v4  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 190656 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      229440 bytes of workspace per thread
      x86-64-v3  linear    tiles of 256 queries and 144 keys; 243136 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 190208 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 190656 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      130112 bytes of workspace per thread
      generic    linear    tiles of 128 queries and 144 keys; 176576 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 190208 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 190656 bytes of workspace per thread
 
    Contents:
      loops      linear_taylor_rows, linear_taylor_linear, linear_taylor_few
@@ -630,10 +630,10 @@ TARGET APART void T(linear_taylor_few_begin_2)(const struct call *call, int64_t 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -675,13 +675,13 @@ TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -734,13 +734,13 @@ TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t tas
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r] += total;
+            state_sum[(chunk - chunk0) * 4176 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
 #if OF(1, 0, 0)
-        T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160, attn_is_intel() ? 16 : 0);
+        T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176, attn_is_intel() ? 16 : 0);
 #else
-        T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+        T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -756,14 +756,14 @@ TARGET APART void T(linear_taylor_few_fold)(const struct call *call, int64_t tas
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4160 + r),
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4176 + r),
                 T(splat)(1));
         }
         /* before = carried; carried += state */
@@ -771,7 +771,7 @@ TARGET APART void T(linear_taylor_few_fold)(const struct call *call, int64_t tas
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -789,8 +789,8 @@ TARGET APART void T(linear_taylor_few_queries)(const struct call *call, int64_t 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -951,14 +951,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 70,
-     .head = linear_taylor_few_v4, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 49920,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_taylor_few_v4, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 50112,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 70,
      .head = linear_taylor_linear_v4, .tile = 0, .own = 141376, .of_token = 4225, .shared = 33920, .slot = 16960,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = linear_taylor_few_v4, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 49920, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 50112, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_taylor_rows_v4, .tile = 256, .own = 235648, .of_pair = 128},
 };
@@ -970,28 +970,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 70,
-     .head = linear_taylor_few_v3, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 49920,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_taylor_few_v3, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 50112,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 70,
      .head = linear_taylor_linear_v3, .tile = 0, .own = 141376, .of_token = 4225, .shared = 33920, .slot = 16960,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linear_taylor_few_v3, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 49920,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_taylor_few_v3, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 50112,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_taylor_rows_v3, .tile = 256, .own = 229440, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 70,
-     .head = linear_taylor_few_any, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 49920,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = linear_taylor_few_any, .tile = 0, .own = 73728, .few_rows = 37, .of_pair = 128, .shared = 50112,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 70,
      .head = linear_taylor_linear_any, .tile = 0, .own = 74816, .of_token = 4225, .shared = 33920, .slot = 16960,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = linear_taylor_few_any, .tile = 0, .own = 73728, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 49920, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 50112, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = linear_taylor_rows_any, .tile = 128, .own = 130112, .of_pair = 128},
 };

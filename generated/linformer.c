@@ -25,12 +25,12 @@
    For few queries each lane holds one key. The queries of all heads that share keys are the rows of one tile,
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
-     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
-     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
-     generic    quadratic tiles of 64 queries and 288 keys; 889344 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 954368 bytes of workspace per thread
+     x86-64-v4  quadratic tiles of 64 queries and 288 keys; 890112 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 955136 bytes of workspace per thread
+     x86-64-v3  quadratic tiles of 64 queries and 288 keys; 890112 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 955136 bytes of workspace per thread
+     generic    quadratic tiles of 64 queries and 288 keys; 890112 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 955136 bytes of workspace per thread
 
    Contents:
      loops      linformer_rows, linformer_few
@@ -113,9 +113,9 @@ TARGET APART void T(linformer_begin)(const struct call *call, int64_t task, cons
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131200); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196800); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -154,12 +154,12 @@ TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const
     const float *const project_e = (const float *)call->array[ARRAY_project_e].at;
     const float *const project_f = (const float *)call->array[ARRAY_project_f].at;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65600); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
-                T(store)(state + (chunk - chunk0) * 32768 + s * 64 + d, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 32800 + s * 64 + d, T(splat)(0.0f));
             }
         }
     }
@@ -167,16 +167,16 @@ TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 32800 + s * 64 + e, T(splat)(0.0f));
             }
         }
     }
     for (int64_t j0 = chunk * 1152, j_end = min(n_k, (chunk + 1) * 1152); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* state[s][d] += sum over j of project_e * k */
-        T(dot0)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
+        T(dot0)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32800);
         /* state_2[s][e] += sum over j of project_f * v */
-        T(dot0)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
+        T(dot0)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32800);
     }
 }
 
@@ -189,18 +189,18 @@ TARGET APART void T(linformer_fold)(const struct call *call, int64_t task, const
     const int64_t chunk0 = share->chunk0;
     const int64_t chunk1 = share->chunk1;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65600); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131200); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196800); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
                     T(add)(carried + s * 64 + d, carried_compensation + s * 64 + d,
-                        T(load)(state + (chunk - chunk0) * 32768 + s * 64 + d), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 32800 + s * 64 + d), T(splat)(1));
                 }
             }
         }
@@ -209,7 +209,7 @@ TARGET APART void T(linformer_fold)(const struct call *call, int64_t task, const
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 32800 + s * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -232,7 +232,7 @@ TARGET APART void T(linformer_queries)(const struct call *call, int64_t task, co
         call->sharing * members + m) * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
     float *const sum_from_state = (float *)(void *)(share->work + 0); /* [s: 256, i: 64 of 80] */
     float *const query_max = (float *)(void *)(share->work + 81920); /* [i: 64] */
     float *const query_sum = (float *)(void *)(share->work + 82176); /* [i: 64] */
@@ -370,9 +370,9 @@ TARGET APART void T(linformer_few_begin)(const struct call *call, int64_t task, 
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131200); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196800); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -412,12 +412,12 @@ TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, c
     const float *const project_e = (const float *)call->array[ARRAY_project_e].at;
     const float *const project_f = (const float *)call->array[ARRAY_project_f].at;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65600); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
-                T(store)(state + (chunk - chunk0) * 32768 + s * 64 + d, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 32800 + s * 64 + d, T(splat)(0.0f));
             }
         }
     }
@@ -425,7 +425,7 @@ TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, c
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state_2 + (chunk - chunk0) * 32768 + s * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 32800 + s * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -433,17 +433,17 @@ TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, c
         const int64_t j1 = min(j0 + 128, j_end);
         /* state[s][d] += sum over j of project_e * k */
 #if OF(1, 0, 0)
-        T(dot3)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768,
+        T(dot3)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32800,
             attn_is_intel() ? 16 : 0);
 #else
-        T(dot3)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32768);
+        T(dot3)(j1 - j0, project_e + j0, n_k, k + j0 * k_row, k_row, state + (chunk - chunk0) * 32800);
 #endif
         /* state_2[s][e] += sum over j of project_f * v */
 #if OF(1, 0, 0)
-        T(dot3)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768,
+        T(dot3)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32800,
             attn_is_intel() ? 16 : 0);
 #else
-        T(dot3)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32768);
+        T(dot3)(j1 - j0, project_f + j0, n_k, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 32800);
 #endif
     }
 }
@@ -458,18 +458,18 @@ TARGET APART void T(linformer_few_fold)(const struct call *call, int64_t task, c
     const int64_t chunk0 = share->chunk0;
     const int64_t chunk1 = share->chunk1;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65600); /* [chunk, s: 256, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131200); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196800); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
             for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
                     T(add)(carried + s * 64 + d, carried_compensation + s * 64 + d,
-                        T(load)(state + (chunk - chunk0) * 32768 + s * 64 + d), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 32800 + s * 64 + d), T(splat)(1));
                 }
             }
         }
@@ -478,7 +478,7 @@ TARGET APART void T(linformer_few_fold)(const struct call *call, int64_t task, c
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried_2 + s * 64 + e, carried_2_compensation + s * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 32768 + s * 64 + e), T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 32800 + s * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -501,7 +501,7 @@ TARGET APART void T(linformer_few_queries)(const struct call *call, int64_t task
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65600); /* [s: 256, e: 64] */
     float *const query = (float *)(void *)(share->work + 0); /* [r: 64, d: 64] */
     float *const sum_from_state = (float *)(void *)(share->work + 16384); /* [r: 64, s: 256 of 272] */
     float *const carried_turned = (float *)(void *)(share->work + 86016); /* [d: 64, s: 256 of 272] */
@@ -737,10 +737,10 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linformer_few_v4, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 262144,
-         .slot = 131072, .slots = 4, .together = 1},
+     .head = linformer_few_v4, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 262400,
+         .slot = 131200, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .head = linformer_rows_v4, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4,
+     .head = linformer_rows_v4, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262400, .slot = 131200, .slots = 4,
          .together = 1},
 };
 #endif
@@ -751,19 +751,19 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linformer_few_v3, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 262144,
-         .slot = 131072, .slots = 4, .together = 1},
+     .head = linformer_few_v3, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 262400,
+         .slot = 131200, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .head = linformer_rows_v3, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4,
+     .head = linformer_rows_v3, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262400, .slot = 131200, .slots = 4,
          .together = 1},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = linformer_few_any, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 262144,
-         .slot = 131072, .slots = 4, .together = 1},
+     .head = linformer_few_any, .tile = 0, .own = 167936, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 262400,
+         .slot = 131200, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .head = linformer_rows_any, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262144, .slot = 131072, .slots = 4,
+     .head = linformer_rows_any, .tile = 0, .own = 102912, .of_pair = 128, .shared = 262400, .slot = 131200, .slots = 4,
          .together = 1},
 };
 static const struct target target[] = {

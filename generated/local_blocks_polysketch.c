@@ -39,15 +39,15 @@
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      196608 bytes of workspace per thread
      x86-64-v4  linear    tiles of 64 queries and 64 keys; 1243392 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 168000 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      188416 bytes of workspace per thread
      x86-64-v3  linear    tiles of 64 queries and 64 keys; 1242432 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 168000 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      113664 bytes of workspace per thread
      generic    linear    tiles of 64 queries and 64 keys; 1242432 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 167424 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 168000 bytes of workspace per thread
 
    Contents:
      loops      local_blocks_polysketch_rows, local_blocks_polysketch_linear, local_blocks_polysketch_few
@@ -764,8 +764,8 @@ TARGET APART void T(local_blocks_polysketch_few_begin)(const struct call *call, 
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
     float *const query_g1 = (float *)(void *)(share->shared + 0); /* [r: 16, r_q: 64] */
-    float *const query_g2 = (float *)(void *)(share->shared + 4096); /* [r: 16, r_q: 64] */
-    float *const query = (float *)(void *)(share->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(share->shared + 4160); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(share->shared + 8320); /* [r: 16, r_q: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
@@ -791,10 +791,10 @@ TARGET APART void T(local_blocks_polysketch_few_begin_2)(const struct call *call
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 28928); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12480); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12736); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 29440); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -832,7 +832,7 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const query = (float *)(void *)(share->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(share->shared + 8320); /* [r: 16, r_q: 64] */
     float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 16, j: 128 of 144] */
     float *const key_g2 = (float *)(void *)(share->work + 9216); /* [r: 16, j: 128 of 144] */
     float *const score = (float *)(void *)(share->work + 9216); /* [r_q: 64, j: 128 of 144] */
@@ -841,13 +841,13 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
     float *const k_tile = (float *)(void *)(share->work + 18432); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r_q, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r_q * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r_q * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -902,14 +902,14 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4176 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((j0 < (n_q + query_start - floor_mod(n_q + query_start - 1,
             64) - 1985)) || (min(query_start + 1, query_start - floor_mod(query_start,
             64) + 64) < j1)) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_7 = (r_q % n_q) + query_start;
@@ -922,15 +922,15 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
                     in_region[j / LANES] = __builtin_convertvector((t_6 <= t_7) & ((t_8 <= t_10) & (t_10 <= t_11)),
                         T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -946,22 +946,22 @@ TARGET APART void T(local_blocks_polysketch_few_fold)(const struct call *call, i
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 28928); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12480); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12736); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 29440); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
             T(add)(carried_sum + r_q, carried_sum_compensation + r_q,
-                T(load)(state_sum + (chunk - chunk0) * 4160 + r_q), T(splat)(1));
+                T(load)(state_sum + (chunk - chunk0) * 4176 + r_q), T(splat)(1));
         }
         /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r_q * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r_q * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -979,8 +979,8 @@ TARGET APART void T(local_blocks_polysketch_few_queries)(const struct call *call
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12480); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12736); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1159,14 +1159,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 622,
-     .head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45568,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45888,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 622,
      .head = local_blocks_polysketch_linear_v4, .tile = 0, .own = 110848, .of_token = 8840, .in_keys = 1,
          .shared = 1097152, .slot = 35392, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = local_blocks_polysketch_few_v4, .tile = 0, .own = 55296, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 45568, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 45888, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = local_blocks_polysketch_rows_v4, .tile = 256, .own = 196608, .of_pair = 128},
 };
@@ -1178,28 +1178,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 622,
-     .head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45568,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45888,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 622,
      .head = local_blocks_polysketch_linear_v3, .tile = 0, .own = 110848, .of_token = 8840, .in_keys = 1,
          .shared = 1096192, .slot = 35392, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = local_blocks_polysketch_few_v3, .tile = 0, .own = 55296, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 45568, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 45888, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = local_blocks_polysketch_rows_v3, .tile = 256, .own = 188416, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 622,
-     .head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45568,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296, .few_rows = 64, .of_pair = 128, .shared = 45888,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 622,
      .head = local_blocks_polysketch_linear_any, .tile = 0, .own = 110848, .of_token = 8840, .in_keys = 1,
          .shared = 1096192, .slot = 35392, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = local_blocks_polysketch_few_any, .tile = 0, .own = 55296, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 45568, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 45888, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = local_blocks_polysketch_rows_any, .tile = 128, .own = 113664, .of_pair = 128},
 };

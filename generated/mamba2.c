@@ -26,11 +26,11 @@
    Linear from 186 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 139904 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 139904 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 139520 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 139904 bytes of workspace per thread
 
    Contents:
      loops      mamba2_rows, mamba2_linear, mamba2_terms
@@ -94,6 +94,12 @@ TARGET APART void T(dot7)(int64_t lanes, int64_t steps, const float *a, int64_t 
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
         c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot8)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation,
+    const float *kept, const float *lost)
+{
+    T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b, b_step, c,
+        /*c_row=*/64, compensation, kept, lost);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -212,7 +218,7 @@ TARGET APART void T(mamba2_begin)(const struct call *call, int64_t task, const s
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -279,7 +285,7 @@ TARGET APART void T(mamba2_keys)(const struct call *call, int64_t task, const st
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
     }
 }
 
@@ -303,7 +309,7 @@ TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const st
         call->array[ARRAY_log_decay_chunk].strides.head;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -334,9 +340,9 @@ TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const st
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_10);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4112 + f * 64 + e) - (carried_new11 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new9);
+                    T(store)(state + (chunk - chunk0) * 4112 + f * 64 + e, before_new9);
                 }
             }
         }
@@ -417,7 +423,7 @@ TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4112, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -478,6 +484,84 @@ TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const
     }
 }
 
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(mamba2_keys_alone)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const float *const log_decay_chunk_low = (const float *)call->array[ARRAY_log_decay_chunk_low].at + b *
+        call->array[ARRAY_log_decay_chunk_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_chunk_low].strides.head;
+    const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
+        call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_chunk].strides.head;
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 16512); /* [j: 32] */
+    float *const kept_share_2 = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
+    float *const lost_share_2 = (float *)(void *)(share->slots + 256); /* [chunk, f: 64] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+        /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
+           log_decay_k_low_tile)) * 1.442695f) */
+        const float log_decay_chunk_20 = log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        const float log_decay_chunk_low_21 = log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1), 0)];
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) t_22 = T(exp2)(((log_decay_chunk_20 - T(load)(log_decay_k_tile + j)) + (log_decay_chunk_low_21
+                - T(load)(log_decay_k_low_tile + j))) * 1.442695f);
+            for (int64_t f = 0; f < 64; f++) {
+                T(store)(key_features + f * 32 + j, T(load)(k_tile + f * 32 + j) * t_22);
+            }
+        }
+        /* kept_share_2 = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
+           log_decay_chunk_low)) * 1.442695f) < 0. ... */
+        const float t_23 = (log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk[max(min((chunk * 32) - 1, n_k - 1),
+            0)]) + (log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+            0)] - log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1), 0)]);
+        const float t_24 = exp2f(t_23 * 1.442695f);
+        const int t_25 = t_24 < 0.5f;
+        const float t_26 = t_25 ? t_24 : 1.0f;
+        const float t_27 = t_25 ? 0.0f : (-expm1f(t_23));
+        for (int64_t f = 0; f < 64; f += LANES) {
+            T(store)(kept_share_2 + (chunk - chunk0) * 4112 + f, T(splat)(t_26));
+            T(store)(lost_share_2 + (chunk - chunk0) * 4112 + f, T(splat)(t_27));
+        }
+        /* carried[f][e] = carried * kept_share_2 - carried * lost_share_2 + sum over j of key_features * v */
+        T(dot8)(j1 - j0, key_features, v + j0 * v_row, v_row, carried, carried_compensation,
+            kept_share_2 + (chunk - chunk0) * 4112, lost_share_2 + (chunk - chunk0) * 4112);
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(mamba2_linear)(const struct call *call, int64_t task, struct share *share)
 {
@@ -487,23 +571,35 @@ TARGET static void T(mamba2_linear)(const struct call *call, int64_t task, struc
         T(mamba2_begin)(call, task, share, iteration);
     synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(share, chunks - first);
-    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
-        share->chunk0 = first + segment * length;
-        share->chunk1 = min(share->chunk0 + length, chunks);
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(mamba2_keys)(call, task, share, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(share, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(mamba2_fold)(call, task, share, iteration);
-            pass_segment(share, group, segment);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(mamba2_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(mamba2_keys_alone)(call, task, share, share->chunk0);
+
         }
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(mamba2_queries)(call, task, share, iteration);
+    } else {
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(mamba2_keys)(call, task, share, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(share, group, segment);
+                const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(mamba2_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
+            }
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(mamba2_queries)(call, task, share, iteration);
+        }
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    share->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(share);
 }
 
@@ -675,7 +771,7 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 186,
-     .head = mamba2_linear_v4, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32768, .slot = 16384,
+     .head = mamba2_linear_v4, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32896, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mamba2_rows_v4, .tile = 64, .own = 154112, .of_pair = 128},
@@ -690,7 +786,7 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 186,
-     .head = mamba2_linear_v3, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32768, .slot = 16384,
+     .head = mamba2_linear_v3, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32896, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mamba2_rows_v3, .tile = 64, .own = 154112, .of_pair = 128},
@@ -700,8 +796,8 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 186,
-     .head = mamba2_linear_any, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32768,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = mamba2_linear_any, .tile = -1, .own = 41216, .of_token = 4160, .in_keys = 1, .shared = 32896,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mamba2_rows_any, .tile = 64, .own = 154112, .of_pair = 128},
     {.role = RUN_TERMS,

@@ -35,11 +35,11 @@
    Linear from 187 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 141184 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 141184 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 141184 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 141568 bytes of workspace per thread
 
    Contents:
      loops      mlstm_rows, mlstm_linear, mlstm_terms
@@ -254,9 +254,9 @@ TARGET APART void T(mlstm_begin)(const struct call *call, int64_t task, const st
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [f: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [f: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -306,14 +306,14 @@ TARGET APART void T(mlstm_keys)(const struct call *call, int64_t task, const str
     const int64_t w_array_row = call->array[ARRAY_w_array].strides.row;
     float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const state_sum = (float *)(void *)(share->slots + 16384); /* [chunk, f: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 16448); /* [chunk, f: 64] */
     float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
     float *const w_tile = (float *)(void *)(share->work + 16384); /* [j: 32] */
     float *const log_decay_k_tile = (float *)(void *)(share->work + 16512); /* [j: 32] */
     float *const log_decay_k_low_tile = (float *)(void *)(share->work + 16640); /* [j: 32] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 64; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
@@ -347,7 +347,7 @@ TARGET APART void T(mlstm_keys)(const struct call *call, int64_t task, const str
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
         /* state_sum += key_features */
         for (int64_t f = 0; f < 64; f++) {
             T(vec) lane_sums = T(splat)(0);
@@ -357,7 +357,7 @@ TARGET APART void T(mlstm_keys)(const struct call *call, int64_t task, const str
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + f] += total;
+            state_sum[(chunk - chunk0) * 4176 + f] += total;
         }
     }
 }
@@ -381,13 +381,13 @@ TARGET APART void T(mlstm_fold)(const struct call *call, int64_t task, const str
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const state_sum = (float *)(void *)(share->slots + 16384); /* [chunk, f: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 16448); /* [chunk, f: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16640); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16704); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [f: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [f: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [f: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -416,9 +416,9 @@ TARGET APART void T(mlstm_fold)(const struct call *call, int64_t task, const str
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_11);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + f * 64 + e) - (carried_new12 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4176 + f * 64 + e) - (carried_new12 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4160 + f * 64 + e, before_new10);
+                    T(store)(state + (chunk - chunk0) * 4176 + f * 64 + e, before_new10);
                 }
             }
         }
@@ -440,9 +440,9 @@ TARGET APART void T(mlstm_fold)(const struct call *call, int64_t task, const str
             const T(vec) carried_sum_new22 = carried_sum_20 * kept_share_2_new17;
             T(store)(carried_sum + f, carried_sum_new22);
             T(store)(carried_sum_compensation + f, T(load)(carried_sum_compensation + f) * kept_share_2_new17);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4160 + f) -
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 4176 + f) -
                 (carried_sum_new22 * lost_share_2_new19), T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 4160 + f, before_sum_new21);
+            T(store)(state_sum + (chunk - chunk0) * 4176 + f, before_sum_new21);
         }
     }
 }
@@ -489,7 +489,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
         call->array[ARRAY_w_array].strides.batch + (g * members + m) * call->array[ARRAY_w_array].strides.head;
     const int64_t w_array_row = call->array[ARRAY_w_array].strides.row;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const state_sum = (float *)(void *)(share->slots + 16384); /* [chunk, f: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 16448); /* [chunk, f: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [j: 32, i: 32] */
     float *const query = (float *)(void *)(share->work + 0); /* [f: 64, i: 32] */
     float *const sum_from_state = (float *)(void *)(share->work + 8192); /* [e: 64, i: 32] */
@@ -534,7 +534,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4160, query, sum_from_state);
+        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -554,7 +554,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
             }
             for (int64_t f = 0; f < 64; f++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                    row_sum_from_state_in[vector] += T(load)(query + f * 32 + i) * (state_sum[(chunk - chunk0) * 4160 +
+                    row_sum_from_state_in[vector] += T(load)(query + f * 32 + i) * (state_sum[(chunk - chunk0) * 4176 +
                         f]);
                 }
             }
@@ -832,7 +832,7 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 187,
-     .head = mlstm_linear_v4, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33280, .slot = 16640,
+     .head = mlstm_linear_v4, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33408, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mlstm_rows_v4, .tile = 64, .own = 154624, .of_pair = 128},
@@ -847,7 +847,7 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 187,
-     .head = mlstm_linear_v3, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33280, .slot = 16640,
+     .head = mlstm_linear_v3, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33408, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mlstm_rows_v3, .tile = 64, .own = 154624, .of_pair = 128},
@@ -857,7 +857,7 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 187,
-     .head = mlstm_linear_any, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33280, .slot = 16640,
+     .head = mlstm_linear_any, .tile = -1, .own = 41344, .of_token = 4160, .in_keys = 1, .shared = 33408, .slot = 16704,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = mlstm_rows_any, .tile = 64, .own = 154624, .of_pair = 128},

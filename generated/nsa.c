@@ -42,11 +42,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 443904 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 443904 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 443904 bytes of workspace per thread
 
    Contents:
      loops      nsa_rows, nsa_few
@@ -649,7 +649,7 @@ TARGET APART void T(nsa_few_begin)(const struct call *call, int64_t task, const 
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(share->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 16448); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -672,21 +672,21 @@ TARGET APART void T(nsa_few_begin_2)(const struct call *call, int64_t task, cons
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83456); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83712); /* [r: 64, e: 64] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100096); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 100352); /* [r: 64, e: 64] */
-    float *const carried_max_3 = (float *)(void *)(share->shared + 66560); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 116736); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(share->shared + 116992); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32896); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 84032); /* [r: 64, e: 64] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100480); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 100736); /* [r: 64, e: 64] */
+    float *const carried_max_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 117184); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(share->shared + 117440); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f; carried_max_2 = -FLT_MAX;
        carried_sum_2 = 0.0f; car ... */
     for (int64_t r = r0; r < r1; r += LANES) {
@@ -765,16 +765,16 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
     float *const old_max_2 = (float *)(void *)(share->work + 36864); /* [r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64, e: 64] */
     float *const score_3 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 16384); /* [r: 64, d: 64] */
-    float *const state_max_3 = (float *)(void *)(share->slots + 33792); /* [chunk, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 16448); /* [r: 64, d: 64] */
+    float *const state_max_3 = (float *)(void *)(share->slots + 33920); /* [chunk, r: 64] */
     float *const old_max_3 = (float *)(void *)(share->work + 36864); /* [r: 64] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 34048); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(share->slots + 34304); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 34176); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(share->slots + 34432); /* [chunk, r: 64, e: 64] */
     float *const kc_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     float *const vc_tile = (float *)(void *)(share->work + 73728); /* [j: 128, e: 64] */
     float *const ks_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
@@ -782,20 +782,20 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_max_2 = -FLT_MAX; state_sum_2 = 0.0f; state_max_3 = -FLT_MAX;
        state_sum_3 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
-        T(store)(state_max_2 + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
-        T(store)(state_max_3 + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
+        T(store)(state_max_2 + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum_2 + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
+        T(store)(state_max_3 + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum_3 + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
     }
     /* state = 0.0f; state_2 = 0.0f; state_3 = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -826,7 +826,7 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
         T(dot6)(round_up(j1 - j0, LANES), rows, query, kc_tile, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12672 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12720 + r));
         }
         /* score = select(((j % 16) == 0) && (j <= (((r % n_q) + query_start) + -31)), score, -INFINITY) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -846,20 +846,20 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 12672 + r]) state_max[(chunk - chunk0) * 12672 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 12720 + r]) state_max[(chunk - chunk0) * 12720 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_4 = T(load)(old_max + r);
-            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 12672 + r));
+            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 12720 + r));
             T(store)(old_max + r, old_max_new5);
-            T(store)(state_sum + (chunk - chunk0) * 12672 + r, T(load)(state_sum + (chunk - chunk0) * 12672 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 12720 + r, T(load)(state_sum + (chunk - chunk0) * 12720 + r) *
                 old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 12672
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 12720
                     + r])));
             }
         }
@@ -872,21 +872,21 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 12672 + r] += total;
+            state_sum[(chunk - chunk0) * 12720 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 12672 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 12672 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 12720 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 12720 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * vc_tile */
         if (__builtin_expect(!T(finite)(vc_tile, 64, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot7)(rows, j1 - j0, score, vc_tile, state + (chunk - chunk0) * 12672);
+            T(dot7)(rows, j1 - j0, score, vc_tile, state + (chunk - chunk0) * 12720);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_7 = (r % n_q) + query_start - 31;
@@ -894,11 +894,11 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                     const T(ints) t_6 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector(((t_6 % 16) == 0) & (t_6 <= t_7), T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 12672 + r * 64, score + r * 144, vc_tile, 64, j1 - j0,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 12720 + r * 64, score + r * 144, vc_tile, 64, j1 - j0,
                     in_region);
             }
         } else
-            T(dot8)(rows, j1 - j0, score, vc_tile, state + (chunk - chunk0) * 12672);
+            T(dot8)(rows, j1 - j0, score, vc_tile, state + (chunk - chunk0) * 12720);
     }
     {
         for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
@@ -934,7 +934,7 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
             T(dot6)(round_up(j1 - j0, LANES), rows, query, ks_tile, score_2);
             /* old_max_2 = state_max_2 */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12672 + r));
+                T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12720 + r));
             }
             if (((0 < ids_0.min) ? (query_start + 1) : 0) < j1) { /* the tile is partly outside the mask */
                 /* score_2 = select((j <= ((r % n_q) + query_start)) && (0 < id(seen,
@@ -962,23 +962,23 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max_2[(chunk - chunk0) * 12672 + r]) state_max_2[(chunk - chunk0) * 12672 + r] =
+                if (largest > state_max_2[(chunk - chunk0) * 12720 + r]) state_max_2[(chunk - chunk0) * 12720 + r] =
                     largest;
             }
             /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_2_11 = T(load)(old_max_2 + r);
-                const T(vec) old_max_2_new12 = T(exp2)(old_max_2_11 - T(load)(state_max_2 + (chunk - chunk0) * 12672 +
+                const T(vec) old_max_2_new12 = T(exp2)(old_max_2_11 - T(load)(state_max_2 + (chunk - chunk0) * 12720 +
                     r));
                 T(store)(old_max_2 + r, old_max_2_new12);
-                T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r)
+                T(store)(state_sum_2 + (chunk - chunk0) * 12720 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12720 + r)
                     * old_max_2_new12);
             }
             /* score_2 = exp2(score_2 - state_max_2) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max_2[(chunk -
-                        chunk0) * 12672 + r])));
+                        chunk0) * 12720 + r])));
                 }
             }
             /* state_sum_2 += score_2 */
@@ -990,21 +990,21 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum_2[(chunk - chunk0) * 12672 + r] += total;
+                state_sum_2[(chunk - chunk0) * 12720 + r] += total;
             }
             /* state_2 = state_2 * old_max_2 */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                        T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e,
-                            T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_2[r]);
+                        T(store)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e,
+                            T(load)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e) * old_max_2[r]);
                     }
                 }
             }
             /* state_2[r][e] += sum over j of score_2 * vs_tile */
             if (__builtin_expect((((0 < ids_0.min) ? (query_start + 1) : 0) < j1) && !T(finite)(vs_tile, 64, j1 - j0,
                 64), 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+                T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12720);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_14 = (r % n_q) + query_start;
@@ -1016,11 +1016,11 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                             id_15[lane], ((n_k + 63) / 64), seen_array_stride_3);
                         in_region[j / LANES] = __builtin_convertvector((t_13 <= t_14) & (0 < id_15), T(mask));
                     }
-                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12672 + r * 64, score_2 + r * 144, vs_tile, 64,
+                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12720 + r * 64, score_2 + r * 144, vs_tile, 64,
                         j1 - j0, in_region);
                 }
             } else
-                T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+                T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12720);
         }
     }
     {
@@ -1035,7 +1035,7 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
 #endif
             /* old_max_3 = state_max_3 */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12672 + r));
+                T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12720 + r));
             }
             if ((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask
                 */
@@ -1059,23 +1059,23 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max_3[(chunk - chunk0) * 12672 + r]) state_max_3[(chunk - chunk0) * 12672 + r] =
+                if (largest > state_max_3[(chunk - chunk0) * 12720 + r]) state_max_3[(chunk - chunk0) * 12720 + r] =
                     largest;
             }
             /* old_max_3 = exp2(old_max_3 - state_max_3); state_sum_3 = state_sum_3 * old_max_3 */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_3_18 = T(load)(old_max_3 + r);
-                const T(vec) old_max_3_new19 = T(exp2)(old_max_3_18 - T(load)(state_max_3 + (chunk - chunk0) * 12672 +
+                const T(vec) old_max_3_new19 = T(exp2)(old_max_3_18 - T(load)(state_max_3 + (chunk - chunk0) * 12720 +
                     r));
                 T(store)(old_max_3 + r, old_max_3_new19);
-                T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r)
+                T(store)(state_sum_3 + (chunk - chunk0) * 12720 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12720 + r)
                     * old_max_3_new19);
             }
             /* score_3 = exp2(score_3 - state_max_3) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score_3 + r * 144 + j, T(exp2)(T(load)(score_3 + r * 144 + j) - (state_max_3[(chunk -
-                        chunk0) * 12672 + r])));
+                        chunk0) * 12720 + r])));
                 }
             }
             /* state_sum_3 += score_3 */
@@ -1087,21 +1087,21 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum_3[(chunk - chunk0) * 12672 + r] += total;
+                state_sum_3[(chunk - chunk0) * 12720 + r] += total;
             }
             /* state_3 = state_3 * old_max_3 */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                        T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e,
-                            T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_3[r]);
+                        T(store)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e,
+                            T(load)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e) * old_max_3[r]);
                     }
                 }
             }
             /* state_3[r][e] += sum over j of score_3 * v */
             if (__builtin_expect(((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+                T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_20 = (r % n_q) + query_start - 511;
@@ -1110,15 +1110,15 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                         const T(ints) t_21 = j0 + j + T(lane);
                         in_region[j / LANES] = __builtin_convertvector((t_20 <= t_21) & (t_21 <= t_22), T(mask));
                     }
-                    T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12672 + r * 64, score_3 + r * 144,
+                    T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12720 + r * 64, score_3 + r * 144,
                         v + j0 * v_row, v_row, j1 - j0, in_region);
                 }
             } else
 #if OF(1, 0, 0)
-                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672,
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720,
                     attn_is_intel() ? 16 : 0);
 #else
-                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720);
 #endif
         }
     }
@@ -1135,40 +1135,40 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64, e: 64] */
-    float *const state_max_3 = (float *)(void *)(share->slots + 33792); /* [chunk, r: 64] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 34048); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(share->slots + 34304); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64, e: 64] */
+    float *const state_max_3 = (float *)(void *)(share->slots + 33920); /* [chunk, r: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 34176); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(share->slots + 34432); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32896); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83456); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83712); /* [r: 64, e: 64] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 84032); /* [r: 64, e: 64] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
     float *const carried_factor_2 = (float *)(void *)(share->work + 512); /* [r: 64] */
     float *const slot_factor_2 = (float *)(void *)(share->work + 768); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100096); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 100352); /* [r: 64, e: 64] */
-    float *const carried_max_3 = (float *)(void *)(share->shared + 66560); /* [r: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100480); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 100736); /* [r: 64, e: 64] */
+    float *const carried_max_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
     float *const carried_factor_3 = (float *)(void *)(share->work + 1024); /* [r: 64] */
     float *const slot_factor_3 = (float *)(void *)(share->work + 1280); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 116736); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(share->shared + 116992); /* [r: 64, e: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 117184); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(share->shared + 117440); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_23 = T(load)(carried_max + r);
             const T(vec) before_max_new24 = carried_max_23;
-            const T(vec) state_max_25 = T(load)(state_max + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_25 = T(load)(state_max + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_new26 = T(max)(T(load)(carried_max + r), state_max_25);
             T(store)(carried_max + r, carried_max_new26);
             const T(vec) carried_factor_new27 = T(exp2)(before_max_new24 - carried_max_new26);
@@ -1178,7 +1178,7 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
             const T(vec) carried_sum_29 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_29 * carried_factor_new27);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new27);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 12672 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 12720 + r) *
                 slot_factor_new28, T(splat)(1));
         }
         /* before_max_2 = carried_max_2; carried_max_2 max= state_max_2;
@@ -1186,7 +1186,7 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_2_30 = T(load)(carried_max_2 + r);
             const T(vec) before_max_2_new31 = carried_max_2_30;
-            const T(vec) state_max_2_32 = T(load)(state_max_2 + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_2_32 = T(load)(state_max_2 + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_2_new33 = T(max)(T(load)(carried_max_2 + r), state_max_2_32);
             T(store)(carried_max_2 + r, carried_max_2_new33);
             const T(vec) carried_factor_2_new34 = T(exp2)(before_max_2_new31 - carried_max_2_new33);
@@ -1197,14 +1197,14 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
             T(store)(carried_sum_2 + r, carried_sum_2_36 * carried_factor_2_new34);
             T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_2_new34);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r) * slot_factor_2_new35, T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 12720 + r) * slot_factor_2_new35, T(splat)(1));
         }
         /* before_max_3 = carried_max_3; carried_max_3 max= state_max_3;
            carried_factor_3 = exp2(before_max_3 - carried_max_3); slot_factor ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_3_37 = T(load)(carried_max_3 + r);
             const T(vec) before_max_3_new38 = carried_max_3_37;
-            const T(vec) state_max_3_39 = T(load)(state_max_3 + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_3_39 = T(load)(state_max_3 + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_3_new40 = T(max)(T(load)(carried_max_3 + r), state_max_3_39);
             T(store)(carried_max_3 + r, carried_max_3_new40);
             const T(vec) carried_factor_3_new41 = T(exp2)(before_max_3_new38 - carried_max_3_new40);
@@ -1215,7 +1215,7 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
             T(store)(carried_sum_3 + r, carried_sum_3_43 * carried_factor_3_new41);
             T(store)(carried_sum_3_compensation + r, T(load)(carried_sum_3_compensation + r) * carried_factor_3_new41);
             T(add)(carried_sum_3 + r, carried_sum_3_compensation + r,
-                T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r) * slot_factor_3_new42, T(splat)(1));
+                T(load)(state_sum_3 + (chunk - chunk0) * 12720 + r) * slot_factor_3_new42, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -1228,14 +1228,14 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_45);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor[r], T(splat)(1));
                     const T(vec) carried_2_46 = T(load)(carried_2 + r * 64 + e);
                     const float carried_factor_2_47 = carried_factor_2[r];
                     T(store)(carried_2 + r * 64 + e, carried_2_46 * carried_factor_2_47);
                     T(store)(carried_2_compensation + r * 64 + e, T(load)(carried_2_compensation + r * 64 + e) *
                         carried_factor_2_47);
                     T(add)(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor_2[r], T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor_2[r], T(splat)(1));
                 }
             }
         }
@@ -1250,7 +1250,7 @@ TARGET APART void T(nsa_few_fold)(const struct call *call, int64_t task, const s
                     T(store)(carried_3_compensation + r * 64 + e, T(load)(carried_3_compensation + r * 64 + e) *
                         carried_factor_3_49);
                     T(add)(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor_3[r], T(splat)(1));
+                        T(load)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor_3[r], T(splat)(1));
                 }
             }
         }
@@ -1273,12 +1273,12 @@ TARGET APART void T(nsa_few_queries)(const struct call *call, int64_t task, cons
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
     const int64_t gate_array_head = call->array[ARRAY_gate_array].strides.head;
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1482,8 +1482,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_v4, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 133376,
-         .slot = 50688, .slots = 4, .together = 1},
+     .head = nsa_few_v4, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 133888,
+         .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_v4, .tile = 64, .own = 187840, .of_pair = 128},
 };
@@ -1495,16 +1495,16 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_v3, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 133376,
-         .slot = 50688, .slots = 4, .together = 1},
+     .head = nsa_few_v3, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 133888,
+         .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_v3, .tile = 64, .own = 187840, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_any, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 133376,
-         .slot = 50688, .slots = 4, .together = 1},
+     .head = nsa_few_any, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 133888,
+         .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_any, .tile = 64, .own = 187840, .of_pair = 128},
 };

@@ -46,11 +46,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 243904 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 937600 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 938880 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 243904 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 675456 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 676736 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 243904 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 544384 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 545664 bytes of workspace per thread
 
    Contents:
      loops      nsa_selected_rows, nsa_selected_few, nsa_selected_select
@@ -642,7 +642,7 @@ TARGET APART void T(nsa_selected_few_begin)(const struct call *call, int64_t tas
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(share->shared + 16384); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 16448); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -665,21 +665,21 @@ TARGET APART void T(nsa_selected_few_begin_2)(const struct call *call, int64_t t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83456); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83712); /* [r: 64, e: 64] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100096); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 100352); /* [r: 64, e: 64] */
-    float *const carried_max_3 = (float *)(void *)(share->shared + 66560); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 116736); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(share->shared + 116992); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32896); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 84032); /* [r: 64, e: 64] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100480); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 100736); /* [r: 64, e: 64] */
+    float *const carried_max_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 117184); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(share->shared + 117440); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f; carried_max_2 = -FLT_MAX;
        carried_sum_2 = 0.0f; car ... */
     for (int64_t r = r0; r < r1; r += LANES) {
@@ -757,16 +757,16 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
     float *const old_max_2 = (float *)(void *)(share->work + 36864); /* [r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64, e: 64] */
     float *const score_3 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 16384); /* [r: 64, d: 64] */
-    float *const state_max_3 = (float *)(void *)(share->slots + 33792); /* [chunk, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 16448); /* [r: 64, d: 64] */
+    float *const state_max_3 = (float *)(void *)(share->slots + 33920); /* [chunk, r: 64] */
     float *const old_max_3 = (float *)(void *)(share->work + 36864); /* [r: 64] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 34048); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(share->slots + 34304); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 34176); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(share->slots + 34432); /* [chunk, r: 64, e: 64] */
     float *const kc_tile = (float *)(void *)(share->work + 36864); /* [kc_axis_2: 1, d: 64, j: 128 of 144] */
     float *const vc_tile = (float *)(void *)(share->work + 73728); /* [j: 128, e: 64, vc_axis_2: LANES] */
     float *const ks_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
@@ -774,20 +774,20 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_max_2 = -FLT_MAX; state_sum_2 = 0.0f; state_max_3 = -FLT_MAX;
        state_sum_3 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
-        T(store)(state_max_2 + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
-        T(store)(state_max_3 + (chunk - chunk0) * 12672 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
+        T(store)(state_max_2 + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum_2 + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
+        T(store)(state_max_3 + (chunk - chunk0) * 12720 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum_3 + (chunk - chunk0) * 12720 + r, T(splat)(0.0f));
     }
     /* state = 0.0f; state_2 = 0.0f; state_3 = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -843,7 +843,7 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12672 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12720 + r));
         }
         /* score = select(((j % 64) == 63) && (j <= ((r % n_q) + query_start)), score, -INFINITY) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -863,20 +863,20 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 12672 + r]) state_max[(chunk - chunk0) * 12672 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 12720 + r]) state_max[(chunk - chunk0) * 12720 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_4 = T(load)(old_max + r);
-            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 12672 + r));
+            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 12720 + r));
             T(store)(old_max + r, old_max_new5);
-            T(store)(state_sum + (chunk - chunk0) * 12672 + r, T(load)(state_sum + (chunk - chunk0) * 12672 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 12720 + r, T(load)(state_sum + (chunk - chunk0) * 12720 + r) *
                 old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 12672
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 12720
                     + r])));
             }
         }
@@ -889,14 +889,14 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 12672 + r] += total;
+            state_sum[(chunk - chunk0) * 12720 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 12672 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 12672 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 12720 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 12720 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -912,7 +912,7 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                             < 1, T(mask)), term, T(splat)(0));
                     }
                     const float total = T(lane_sum)(lane_sums);
-                    state[(chunk - chunk0) * 12672 + r * 64 + e] += total;
+                    state[(chunk - chunk0) * 12720 + r * 64 + e] += total;
                 }
             }
         }
@@ -953,7 +953,7 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
             T(dot6)(round_up(j1 - j0, LANES), rows, query, ks_tile, score_2);
             /* old_max_2 = state_max_2 */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12672 + r));
+                T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12720 + r));
             }
             /* score_2 = select((j <= ((r % n_q) + query_start)) && drawn(r % n_q, (j - floormod(j, 64)) / 64, b * n_q),
                score_2, -INFINITY) */
@@ -977,23 +977,23 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max_2[(chunk - chunk0) * 12672 + r]) state_max_2[(chunk - chunk0) * 12672 + r] =
+                if (largest > state_max_2[(chunk - chunk0) * 12720 + r]) state_max_2[(chunk - chunk0) * 12720 + r] =
                     largest;
             }
             /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_2_10 = T(load)(old_max_2 + r);
-                const T(vec) old_max_2_new11 = T(exp2)(old_max_2_10 - T(load)(state_max_2 + (chunk - chunk0) * 12672 +
+                const T(vec) old_max_2_new11 = T(exp2)(old_max_2_10 - T(load)(state_max_2 + (chunk - chunk0) * 12720 +
                     r));
                 T(store)(old_max_2 + r, old_max_2_new11);
-                T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r)
+                T(store)(state_sum_2 + (chunk - chunk0) * 12720 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12720 + r)
                     * old_max_2_new11);
             }
             /* score_2 = exp2(score_2 - state_max_2) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max_2[(chunk -
-                        chunk0) * 12672 + r])));
+                        chunk0) * 12720 + r])));
                 }
             }
             /* state_sum_2 += score_2 */
@@ -1005,21 +1005,21 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum_2[(chunk - chunk0) * 12672 + r] += total;
+                state_sum_2[(chunk - chunk0) * 12720 + r] += total;
             }
             /* state_2 = state_2 * old_max_2 */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                        T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e,
-                            T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_2[r]);
+                        T(store)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e,
+                            T(load)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e) * old_max_2[r]);
                     }
                 }
             }
             /* state_2[r][e] += sum over j of score_2 * vs_tile */
             if (__builtin_expect(!T(finite)(vs_tile, 64, j1 - j0, 64),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+                T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12720);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_13 = (r % n_q) + query_start;
@@ -1031,11 +1031,11 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         in_region[j / LANES] = __builtin_convertvector(t_12 <= t_13, T(mask)) & T(listed_for)(&drawn_0,
                             t_14, &block16);
                     }
-                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12672 + r * 64, score_2 + r * 144, vs_tile, 64,
+                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12720 + r * 64, score_2 + r * 144, vs_tile, 64,
                         j1 - j0, in_region);
                 }
             } else
-                T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+                T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12720);
         }
     }
     {
@@ -1050,7 +1050,7 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
 #endif
             /* old_max_3 = state_max_3 */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12672 + r));
+                T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12720 + r));
             }
             if ((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask
                 */
@@ -1074,23 +1074,23 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max_3[(chunk - chunk0) * 12672 + r]) state_max_3[(chunk - chunk0) * 12672 + r] =
+                if (largest > state_max_3[(chunk - chunk0) * 12720 + r]) state_max_3[(chunk - chunk0) * 12720 + r] =
                     largest;
             }
             /* old_max_3 = exp2(old_max_3 - state_max_3); state_sum_3 = state_sum_3 * old_max_3 */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_3_19 = T(load)(old_max_3 + r);
-                const T(vec) old_max_3_new20 = T(exp2)(old_max_3_19 - T(load)(state_max_3 + (chunk - chunk0) * 12672 +
+                const T(vec) old_max_3_new20 = T(exp2)(old_max_3_19 - T(load)(state_max_3 + (chunk - chunk0) * 12720 +
                     r));
                 T(store)(old_max_3 + r, old_max_3_new20);
-                T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r)
+                T(store)(state_sum_3 + (chunk - chunk0) * 12720 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12720 + r)
                     * old_max_3_new20);
             }
             /* score_3 = exp2(score_3 - state_max_3) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score_3 + r * 144 + j, T(exp2)(T(load)(score_3 + r * 144 + j) - (state_max_3[(chunk -
-                        chunk0) * 12672 + r])));
+                        chunk0) * 12720 + r])));
                 }
             }
             /* state_sum_3 += score_3 */
@@ -1102,21 +1102,21 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum_3[(chunk - chunk0) * 12672 + r] += total;
+                state_sum_3[(chunk - chunk0) * 12720 + r] += total;
             }
             /* state_3 = state_3 * old_max_3 */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                        T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e,
-                            T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_3[r]);
+                        T(store)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e,
+                            T(load)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e) * old_max_3[r]);
                     }
                 }
             }
             /* state_3[r][e] += sum over j of score_3 * v */
             if (__builtin_expect(((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
                 v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+                T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_21 = (r % n_q) + query_start - 511;
@@ -1125,15 +1125,15 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         const T(ints) t_22 = j0 + j + T(lane);
                         in_region[j / LANES] = __builtin_convertvector((t_21 <= t_22) & (t_22 <= t_23), T(mask));
                     }
-                    T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12672 + r * 64, score_3 + r * 144,
+                    T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12720 + r * 64, score_3 + r * 144,
                         v + j0 * v_row, v_row, j1 - j0, in_region);
                 }
             } else
 #if OF(1, 0, 0)
-                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672,
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720,
                     attn_is_intel() ? 16 : 0);
 #else
-                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12720);
 #endif
         }
     }
@@ -1151,40 +1151,40 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_max_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64, e: 64] */
-    float *const state_max_3 = (float *)(void *)(share->slots + 33792); /* [chunk, r: 64] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 34048); /* [chunk, r: 64] */
-    float *const state_3 = (float *)(void *)(share->slots + 34304); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const state_max_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64, e: 64] */
+    float *const state_max_3 = (float *)(void *)(share->slots + 33920); /* [chunk, r: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 34176); /* [chunk, r: 64] */
+    float *const state_3 = (float *)(void *)(share->slots + 34432); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32896); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83456); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83712); /* [r: 64, e: 64] */
-    float *const carried_max_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 84032); /* [r: 64, e: 64] */
+    float *const carried_max_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
     float *const carried_factor_2 = (float *)(void *)(share->work + 512); /* [r: 64] */
     float *const slot_factor_2 = (float *)(void *)(share->work + 768); /* [r: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100096); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 100352); /* [r: 64, e: 64] */
-    float *const carried_max_3 = (float *)(void *)(share->shared + 66560); /* [r: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 100480); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 100736); /* [r: 64, e: 64] */
+    float *const carried_max_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
     float *const carried_factor_3 = (float *)(void *)(share->work + 1024); /* [r: 64] */
     float *const slot_factor_3 = (float *)(void *)(share->work + 1280); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 116736); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
-    float *const carried_3_compensation = (float *)(void *)(share->shared + 116992); /* [r: 64, e: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 117184); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
+    float *const carried_3_compensation = (float *)(void *)(share->shared + 117440); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_24 = T(load)(carried_max + r);
             const T(vec) before_max_new25 = carried_max_24;
-            const T(vec) state_max_26 = T(load)(state_max + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_26 = T(load)(state_max + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_new27 = T(max)(T(load)(carried_max + r), state_max_26);
             T(store)(carried_max + r, carried_max_new27);
             const T(vec) carried_factor_new28 = T(exp2)(before_max_new25 - carried_max_new27);
@@ -1194,7 +1194,7 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
             const T(vec) carried_sum_30 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_30 * carried_factor_new28);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new28);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 12672 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 12720 + r) *
                 slot_factor_new29, T(splat)(1));
         }
         /* before_max_2 = carried_max_2; carried_max_2 max= state_max_2;
@@ -1202,7 +1202,7 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_2_31 = T(load)(carried_max_2 + r);
             const T(vec) before_max_2_new32 = carried_max_2_31;
-            const T(vec) state_max_2_33 = T(load)(state_max_2 + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_2_33 = T(load)(state_max_2 + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_2_new34 = T(max)(T(load)(carried_max_2 + r), state_max_2_33);
             T(store)(carried_max_2 + r, carried_max_2_new34);
             const T(vec) carried_factor_2_new35 = T(exp2)(before_max_2_new32 - carried_max_2_new34);
@@ -1213,14 +1213,14 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
             T(store)(carried_sum_2 + r, carried_sum_2_37 * carried_factor_2_new35);
             T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_2_new35);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r) * slot_factor_2_new36, T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 12720 + r) * slot_factor_2_new36, T(splat)(1));
         }
         /* before_max_3 = carried_max_3; carried_max_3 max= state_max_3;
            carried_factor_3 = exp2(before_max_3 - carried_max_3); slot_factor ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_3_38 = T(load)(carried_max_3 + r);
             const T(vec) before_max_3_new39 = carried_max_3_38;
-            const T(vec) state_max_3_40 = T(load)(state_max_3 + (chunk - chunk0) * 12672 + r);
+            const T(vec) state_max_3_40 = T(load)(state_max_3 + (chunk - chunk0) * 12720 + r);
             const T(vec) carried_max_3_new41 = T(max)(T(load)(carried_max_3 + r), state_max_3_40);
             T(store)(carried_max_3 + r, carried_max_3_new41);
             const T(vec) carried_factor_3_new42 = T(exp2)(before_max_3_new39 - carried_max_3_new41);
@@ -1231,7 +1231,7 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
             T(store)(carried_sum_3 + r, carried_sum_3_44 * carried_factor_3_new42);
             T(store)(carried_sum_3_compensation + r, T(load)(carried_sum_3_compensation + r) * carried_factor_3_new42);
             T(add)(carried_sum_3 + r, carried_sum_3_compensation + r,
-                T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r) * slot_factor_3_new43, T(splat)(1));
+                T(load)(state_sum_3 + (chunk - chunk0) * 12720 + r) * slot_factor_3_new43, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -1244,14 +1244,14 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_46);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor[r], T(splat)(1));
                     const T(vec) carried_2_47 = T(load)(carried_2 + r * 64 + e);
                     const float carried_factor_2_48 = carried_factor_2[r];
                     T(store)(carried_2 + r * 64 + e, carried_2_47 * carried_factor_2_48);
                     T(store)(carried_2_compensation + r * 64 + e, T(load)(carried_2_compensation + r * 64 + e) *
                         carried_factor_2_48);
                     T(add)(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor_2[r], T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor_2[r], T(splat)(1));
                 }
             }
         }
@@ -1266,7 +1266,7 @@ TARGET APART void T(nsa_selected_few_fold)(const struct call *call, int64_t task
                     T(store)(carried_3_compensation + r * 64 + e, T(load)(carried_3_compensation + r * 64 + e) *
                         carried_factor_3_50);
                     T(add)(carried_3 + r * 64 + e, carried_3_compensation + r * 64 + e,
-                        T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * slot_factor_3[r], T(splat)(1));
+                        T(load)(state_3 + (chunk - chunk0) * 12720 + r * 64 + e) * slot_factor_3[r], T(splat)(1));
                 }
             }
         }
@@ -1289,12 +1289,12 @@ TARGET APART void T(nsa_selected_few_queries)(const struct call *call, int64_t t
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
     const int64_t gate_array_head = call->array[ARRAY_gate_array].strides.head;
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 66816); /* [r: 64] */
-    float *const carried_3 = (float *)(void *)(share->shared + 67072); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 67072); /* [r: 64] */
+    float *const carried_3 = (float *)(void *)(share->shared + 67328); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1673,7 +1673,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = nsa_selected_few_v4, .tile = 0, .own = 601472, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 133376, .slot = 50688, .slots = 4, .together = 1},
+         .shared = 133888, .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v4, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
@@ -1689,7 +1689,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = nsa_selected_few_v3, .tile = 0, .own = 339328, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 133376, .slot = 50688, .slots = 4, .together = 1},
+         .shared = 133888, .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v3, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
@@ -1700,7 +1700,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = nsa_selected_few_any, .tile = 0, .own = 208256, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 133376, .slot = 50688, .slots = 4, .together = 1},
+         .shared = 133888, .slot = 50880, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_any, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,

@@ -38,11 +38,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 308736 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 307712 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 308544 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 308736 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 307712 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 308544 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 308736 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 307712 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 308544 bytes of workspace per thread
 
    Contents:
      loops      parallax_rows, parallax_few
@@ -415,15 +415,15 @@ TARGET APART void T(parallax_few_begin_2)(const struct call *call, int64_t task,
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 82944); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 66816); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 83264); /* [r: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f; carried_2 = 0.0f; carried_2_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -478,8 +478,8 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
     float *const old_max = (float *)(void *)(share->work + 73728); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64, e: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 33280); /* [chunk, r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 33408); /* [chunk, r: 64] */
     float *const rho_tile = (float *)(void *)(share->work + 73984); /* [r: 64, d: 64] */
     if (rho_array_stride_3 == 1) {
         /* rho_tile = rho_array, with zeros beyond the last row */
@@ -497,16 +497,16 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 8384 + r * 64 + e, T(splat)(0.0f));
-                T(store)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 8416 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_sum_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 8384 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 8384 + r, T(splat)(0.0f));
-        T(store)(state_sum_2 + (chunk - chunk0) * 8384 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 8416 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 8416 + r, T(splat)(0.0f));
+        T(store)(state_sum_2 + (chunk - chunk0) * 8416 + r, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
         j0 += 128) {
@@ -525,7 +525,7 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 8384 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 8416 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score_2 = select(j <= ((r % n_q) + query_start), score_2, -INFINITY) */
@@ -546,51 +546,51 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 8384 + r]) state_max[(chunk - chunk0) * 8384 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 8416 + r]) state_max[(chunk - chunk0) * 8416 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_1 = T(load)(old_max + r);
-            const T(vec) old_max_new2 = T(exp2)(old_max_1 - T(load)(state_max + (chunk - chunk0) * 8384 + r));
+            const T(vec) old_max_new2 = T(exp2)(old_max_1 - T(load)(state_max + (chunk - chunk0) * 8416 + r));
             T(store)(old_max + r, old_max_new2);
-            T(store)(state_sum + (chunk - chunk0) * 8384 + r, T(load)(state_sum + (chunk - chunk0) * 8384 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 8416 + r, T(load)(state_sum + (chunk - chunk0) * 8416 + r) *
                 old_max_new2);
         }
         /* score_2 = exp2(score_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
                 T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    8384 + r])));
+                    8416 + r])));
             }
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 8384 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 8384 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 8416 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 8416 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score_2 * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384);
+            T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_3, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 8384 + r * 64, score_2 + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 8416 + r * 64, score_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384,
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8384);
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 8416);
 #endif
         /* state_sum += score_2 */
         for (int64_t r = 0; r < rows; r++) {
@@ -601,7 +601,7 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 8384 + r] += total;
+            state_sum[(chunk - chunk0) * 8416 + r] += total;
         }
         /* score = score_2 * score */
         for (int64_t r = 0; r < rows; r++) {
@@ -623,34 +623,34 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e) * old_max[r]);
+                    T(store)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e,
+                        T(load)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_5 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_5, T(mask));
                 }
-                T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 8384 + r * 64, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 8416 + r * 64, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8384);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 8416);
 #endif
         /* state_sum_2 = state_sum_2 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_2 + (chunk - chunk0) * 8384 + r, T(load)(state_sum_2 + (chunk - chunk0) * 8384 + r) *
+            T(store)(state_sum_2 + (chunk - chunk0) * 8416 + r, T(load)(state_sum_2 + (chunk - chunk0) * 8416 + r) *
                 T(load)(old_max + r));
         }
         /* state_sum_2 += score */
@@ -662,7 +662,7 @@ TARGET APART void T(parallax_few_keys)(const struct call *call, int64_t task, co
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_2[(chunk - chunk0) * 8384 + r] += total;
+            state_sum_2[(chunk - chunk0) * 8416 + r] += total;
         }
     }
 }
@@ -679,26 +679,26 @@ TARGET APART void T(parallax_few_fold)(const struct call *call, int64_t task, co
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64, e: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 33280); /* [chunk, r: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64, e: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 33408); /* [chunk, r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 82944); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 50112); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50368); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 66816); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 83264); /* [r: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_6 = T(load)(carried_max + r);
             const T(vec) before_max_new7 = carried_max_6;
-            const T(vec) state_max_8 = T(load)(state_max + (chunk - chunk0) * 8384 + r);
+            const T(vec) state_max_8 = T(load)(state_max + (chunk - chunk0) * 8416 + r);
             const T(vec) carried_max_new9 = T(max)(T(load)(carried_max + r), state_max_8);
             T(store)(carried_max + r, carried_max_new9);
             const T(vec) carried_factor_new10 = T(exp2)(before_max_new7 - carried_max_new9);
@@ -708,7 +708,7 @@ TARGET APART void T(parallax_few_fold)(const struct call *call, int64_t task, co
             const T(vec) carried_sum_12 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_12 * carried_factor_new10);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new10);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 8384 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 8416 + r) *
                 slot_factor_new11, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -723,13 +723,13 @@ TARGET APART void T(parallax_few_fold)(const struct call *call, int64_t task, co
                         carried_factor_14);
                     const float slot_factor_15 = slot_factor[r];
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 8384 + r * 64 + e) * slot_factor_15, T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 8416 + r * 64 + e) * slot_factor_15, T(splat)(1));
                     const T(vec) carried_2_16 = T(load)(carried_2 + r * 64 + e);
                     T(store)(carried_2 + r * 64 + e, carried_2_16 * carried_factor_14);
                     T(store)(carried_2_compensation + r * 64 + e, T(load)(carried_2_compensation + r * 64 + e) *
                         carried_factor_14);
                     T(add)(carried_2 + r * 64 + e, carried_2_compensation + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 8384 + r * 64 + e) * slot_factor_15, T(splat)(1));
+                        T(load)(state_2 + (chunk - chunk0) * 8416 + r * 64 + e) * slot_factor_15, T(splat)(1));
                 }
             }
         }
@@ -741,7 +741,7 @@ TARGET APART void T(parallax_few_fold)(const struct call *call, int64_t task, co
             T(store)(carried_sum_2 + r, carried_sum_2_17 * carried_factor_18);
             T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_18);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 8384 + r) * T(load)(slot_factor + r), T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 8416 + r) * T(load)(slot_factor + r), T(splat)(1));
         }
     }
 }
@@ -757,10 +757,10 @@ TARGET APART void T(parallax_few_queries)(const struct call *call, int64_t task,
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 49856); /* [r: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -938,8 +938,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = parallax_few_v4, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 83200,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = parallax_few_v4, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 83520,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = parallax_rows_v4, .tile = 64, .own = 308736, .of_pair = 128},
 };
@@ -951,16 +951,16 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = parallax_few_v3, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 83200,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = parallax_few_v3, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 83520,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = parallax_rows_v3, .tile = 64, .own = 308736, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = parallax_few_any, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 83200,
-         .slot = 33536, .slots = 4, .together = 1},
+     .head = parallax_few_any, .tile = 0, .own = 90368, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 83520,
+         .slot = 33664, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = parallax_rows_any, .tile = 64, .own = 308736, .of_pair = 128},
 };

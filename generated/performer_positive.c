@@ -39,16 +39,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      614528 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 515584 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 16 queries and 16 keys; 521472 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 516288 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      598080 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 515584 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 16 queries and 16 keys; 521472 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 516288 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      401472 bytes of workspace per thread
-     generic    linear    tiles of 16 queries and 16 keys; 521088 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 515584 bytes of workspace per thread
+     generic    linear    tiles of 16 queries and 16 keys; 521472 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 516288 bytes of workspace per thread
 
    Contents:
      loops      performer_positive_rows, performer_positive_linear, performer_positive_few
@@ -526,9 +526,9 @@ TARGET APART void T(performer_positive_begin)(const struct call *call, int64_t t
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
     float *const carried_max = (float *)(void *)(share->shared + 0); /* [f: 256] */
     float *const carried_sum = (float *)(void *)(share->shared + 1024); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 67648); /* [f: 256] */
     float *const carried = (float *)(void *)(share->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 68608); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 68672); /* [f: 256, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_max + f, T(splat)(-FLT_MAX));
@@ -581,8 +581,8 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
     }
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 16928 + f, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 16928 + f, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 16944 + f, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 16944 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -648,13 +648,13 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 16928 + f]) state_max[(chunk - chunk0) * 16928 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 16944 + f]) state_max[(chunk - chunk0) * 16944 + f] = largest;
         }
         /* key_features_2 = exp2(key_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t f = 0; f < 256; f++) {
                 T(store)(key_features_2 + f * 16 + j, T(exp2)(T(load)(key_2 + f * 16 + j) - (state_max[(chunk - chunk0)
-                    * 16928 + f])));
+                    * 16944 + f])));
             }
         }
         /* state_sum += key_features_2 */
@@ -666,13 +666,13 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 16928 + f] += total;
+            state_sum[(chunk - chunk0) * 16944 + f] += total;
         }
         /* state[f][e] = sum over j of key_features_2 * v */
 #if OF(1, 0, 0)
-        T(dot5)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16928);
+        T(dot5)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16944);
 #else
-        T(dot4)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16928);
+        T(dot4)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16944);
 #endif
     }
 }
@@ -693,21 +693,21 @@ TARGET APART void T(performer_positive_fold)(const struct call *call, int64_t ta
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [f: 256] */
     float *const slot_factor = (float *)(void *)(share->work + 1024); /* [f: 256] */
     float *const carried_sum = (float *)(void *)(share->shared + 1024); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 67648); /* [f: 256] */
     float *const carried = (float *)(void *)(share->shared + 2048); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 68608); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 68672); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) carried_max_3 = T(load)(carried_max + f);
             const T(vec) before_max_new4 = carried_max_3;
-            const T(vec) state_max_5 = T(load)(state_max + (chunk - chunk0) * 16928 + f);
+            const T(vec) state_max_5 = T(load)(state_max + (chunk - chunk0) * 16944 + f);
             const T(vec) carried_max_new6 = T(max)(T(load)(carried_max + f), state_max_5);
             T(store)(carried_max + f, carried_max_new6);
             T(store)(carried_factor + f, T(exp2)(before_max_new4 - carried_max_new6));
             T(store)(slot_factor + f, T(exp2)(state_max_5 - carried_max_new6));
-            T(store)(state_max + (chunk - chunk0) * 16928 + f, before_max_new4);
+            T(store)(state_max + (chunk - chunk0) * 16944 + f, before_max_new4);
         }
         /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
            carried_sum_compensation = carried_sum_compensation * carr ... */
@@ -717,9 +717,9 @@ TARGET APART void T(performer_positive_fold)(const struct call *call, int64_t ta
             const T(vec) carried_factor_9 = T(load)(carried_factor + f);
             T(store)(carried_sum + f, carried_sum_7 * carried_factor_9);
             T(store)(carried_sum_compensation + f, T(load)(carried_sum_compensation + f) * carried_factor_9);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 16928 + f) *
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 16944 + f) *
                 T(load)(slot_factor + f), T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 16928 + f, before_sum_new8);
+            T(store)(state_sum + (chunk - chunk0) * 16944 + f, before_sum_new8);
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -733,8 +733,8 @@ TARGET APART void T(performer_positive_fold)(const struct call *call, int64_t ta
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         carried_factor_12);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 16928 + f * 64 + e) * slot_factor[f], T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 16928 + f * 64 + e, before_new11);
+                        T(load)(state + (chunk - chunk0) * 16944 + f * 64 + e) * slot_factor[f], T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 16944 + f * 64 + e, before_new11);
                 }
             }
         }
@@ -879,13 +879,13 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
 #endif
                 for (int64_t f = 0; f < 256; f++) {
 #if OF(1, 0, 0)
-                    const T(vec) query_6_new16 = T(load)(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16928 +
+                    const T(vec) query_6_new16 = T(load)(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16944 +
                         f]);
                     T(store)(query_6 + f * 16 + i, query_6_new16);
                     query_max_in = T(max)(query_max_in, query_6_new16);
 #else
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                        const T(vec) query_6_new16 = T(load)(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16928
+                        const T(vec) query_6_new16 = T(load)(query_w + f * 16 + i) + (state_max[(chunk - chunk0) * 16944
                             + f]);
                         T(store)(query_6 + f * 16 + i, query_6_new16);
                         query_max_in[vector] = T(max)(query_max_in[vector], query_6_new16);
@@ -913,7 +913,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
                     const T(vec) query_6_17 = T(load)(query_6 + f * 16 + i);
                     const T(vec) query_6_new19 = T(exp2)(query_6_17 - query_max_18) * 0.00390625f;
                     T(store)(query_6 + f * 16 + i, query_6_new19);
-                    row_sum_from_state_in += query_6_new19 * (state_sum[(chunk - chunk0) * 16928 + f]);
+                    row_sum_from_state_in += query_6_new19 * (state_sum[(chunk - chunk0) * 16944 + f]);
                     if (f % 32 == 31) {
                         row_sum_from_state_in_whole += row_sum_from_state_in;
                         row_sum_from_state_in = (T(vec)){0};
@@ -930,9 +930,9 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
             }
             /* sum_from_state[e][i] = sum over f of state * query_6 */
 #if OF(1, 0, 0)
-            T(dot6)(state + (chunk - chunk0) * 16928, query_6, sum_from_state);
+            T(dot6)(state + (chunk - chunk0) * 16944, query_6, sum_from_state);
 #else
-            T(dot5)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16928, query_6, sum_from_state);
+            T(dot5)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16944, query_6, sum_from_state);
 #endif
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
@@ -1235,11 +1235,11 @@ TARGET APART void T(performer_positive_few_begin)(const struct call *call, int64
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
     float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
-    float *const query_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 16640); /* [d: 64, r: 64] */
-    float *const query_w = (float *)(void *)(share->shared + 33024); /* [c: 256, r: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 98560); /* [c: 256, r: 64] */
-    float *const query_4 = (float *)(void *)(share->shared + 164096); /* [c: 256, d: 64] */
+    float *const query_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16704); /* [d: 64, r: 64] */
+    float *const query_w = (float *)(void *)(share->shared + 33152); /* [c: 256, r: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 98752); /* [c: 256, r: 64] */
+    float *const query_4 = (float *)(void *)(share->shared + 164352); /* [c: 256, d: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1290,11 +1290,11 @@ TARGET APART void T(performer_positive_few_begin_2)(const struct call *call, int
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 229632); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 229888); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 246528); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 246784); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 229952); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 230208); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 246912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 230464); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 247168); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1331,9 +1331,9 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const query_3 = (float *)(void *)(share->shared + 98560); /* [c: 256, r: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 98752); /* [c: 256, r: 64] */
     float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
-    float *const query_4 = (float *)(void *)(share->shared + 164096); /* [c: 256, d: 64] */
+    float *const query_4 = (float *)(void *)(share->shared + 164352); /* [c: 256, d: 64] */
     float *const key_2 = (float *)(void *)(share->work + 512); /* [c: 256, j: 128 of 144] */
     float *const weight = (float *)(void *)(share->work + 147968); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
@@ -1344,14 +1344,14 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
     float *const k_tile = (float *)(void *)(share->work + 147968); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1413,7 +1413,7 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
@@ -1434,11 +1434,11 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(exp2)(T(load)(old_max + r) - T(load)(state_max + (chunk - chunk0) * 4224 + r)));
+            T(store)(old_max + r, T(exp2)(T(load)(old_max + r) - T(load)(state_max + (chunk - chunk0) * 4240 + r)));
         }
         /* weight_2 = 0.0f */
         for (int64_t r = 0; r < rows; r++) {
@@ -1453,7 +1453,7 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
                 T(vec) weight_2_in_whole = (T(vec)){0};
                 for (int64_t c = 0; c < 256; c++) {
                     weight_2_in += T(exp2)(((query_3[c * 64 + r]) + T(load)(key_2 + c * 144 + j)) - (state_max[(chunk -
-                        chunk0) * 4224 + r]));
+                        chunk0) * 4240 + r]));
                     if (c % 32 == 31) {
                         weight_2_in_whole += weight_2_in;
                         weight_2_in = (T(vec)){0};
@@ -1481,7 +1481,7 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
         }
         /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 T(load)(old_max + r));
         }
         /* state_sum += weight_2 */
@@ -1493,14 +1493,14 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -1508,9 +1508,9 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #else
-            T(dot8)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot8)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -1518,15 +1518,15 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_7, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, weight_2 + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, weight_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot12)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot12)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot9)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot9)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -1543,20 +1543,20 @@ TARGET APART void T(performer_positive_few_fold)(const struct call *call, int64_
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 229632); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 229952); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 229888); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 246528); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 230144); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 246784); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 230208); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 246912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 230464); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 247168); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_8 = T(load)(carried_max + r);
             const T(vec) before_max_new9 = carried_max_8;
-            const T(vec) state_max_10 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_10 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new11 = T(max)(T(load)(carried_max + r), state_max_10);
             T(store)(carried_max + r, carried_max_new11);
             const T(vec) carried_factor_new12 = T(exp2)(before_max_new9 - carried_max_new11);
@@ -1566,7 +1566,7 @@ TARGET APART void T(performer_positive_few_fold)(const struct call *call, int64_
             const T(vec) carried_sum_14 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_14 * carried_factor_new12);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new12);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new13, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -1580,7 +1580,7 @@ TARGET APART void T(performer_positive_few_fold)(const struct call *call, int64_
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_16);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1598,8 +1598,8 @@ TARGET APART void T(performer_positive_few_queries)(const struct call *call, int
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 229888); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 230144); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 230208); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 230464); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1770,14 +1770,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 45,
-     .head = performer_positive_few_v4, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263168,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_positive_few_v4, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263616,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 45,
-     .head = performer_positive_linear_v4, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134144,
-         .slot = 67712, .slots = 4, .together = 1},
+     .head = performer_positive_linear_v4, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134272,
+         .slot = 67776, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_positive_few_v4, .tile = 0, .own = 184832, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 263168, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 263616, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_positive_rows_v4, .tile = 256, .own = 614528, .of_pair = 128},
 };
@@ -1789,28 +1789,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 45,
-     .head = performer_positive_few_v3, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263168,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_positive_few_v3, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263616,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 45,
-     .head = performer_positive_linear_v3, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134144,
-         .slot = 67712, .slots = 4, .together = 1},
+     .head = performer_positive_linear_v3, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134272,
+         .slot = 67776, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_positive_few_v3, .tile = 0, .own = 184832, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 263168, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 263616, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_positive_rows_v3, .tile = 256, .own = 598080, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 45,
-     .head = performer_positive_few_any, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263168,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_positive_few_any, .tile = 0, .own = 184832, .few_rows = 9, .of_pair = 128, .shared = 263616,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 45,
-     .head = performer_positive_linear_any, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134144,
-         .slot = 67712, .slots = 4, .together = 1},
+     .head = performer_positive_linear_any, .tile = 0, .own = 116096, .of_token = 16640, .in_keys = 1, .shared = 134272,
+         .slot = 67776, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_positive_few_any, .tile = 0, .own = 184832, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 263168, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 263616, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_positive_rows_any, .tile = 128, .own = 401472, .of_pair = 128},
 };

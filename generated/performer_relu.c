@@ -31,16 +31,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      526336 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 646528 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 415744 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      534528 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 646528 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 415744 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      336896 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 646144 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 415232 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 646528 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 415744 bytes of workspace per thread
 
    Contents:
      loops      performer_relu_rows, performer_relu_linear, performer_relu_few
@@ -338,9 +338,9 @@ TARGET APART void T(performer_relu_begin)(const struct call *call, int64_t task,
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66560); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66624); /* [f: 256] */
     float *const carried = (float *)(void *)(share->shared + 1024); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 67648); /* [f: 256, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -380,7 +380,7 @@ TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, 
     float *const k_tile = (float *)(void *)(share->work + 81920); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 16656 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 16672 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -403,10 +403,10 @@ TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 16656 + f] += total;
+            state_sum[(chunk - chunk0) * 16672 + f] += total;
         }
         /* state[f][e] = sum over j of key_w * v */
-        T(dot6)(j1 - j0, key_w, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16656);
+        T(dot6)(j1 - j0, key_w, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16672);
     }
 }
 
@@ -422,16 +422,16 @@ TARGET APART void T(performer_relu_fold)(const struct call *call, int64_t task, 
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 256 of 272] */
     float *const state = (float *)(void *)(share->slots + 1088); /* [chunk, f: 256, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66560); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66624); /* [f: 256] */
     float *const carried = (float *)(void *)(share->shared + 1024); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 67648); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new0 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 16656 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 16672 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 16656 + f, before_sum_new0);
+            T(store)(state_sum + (chunk - chunk0) * 16672 + f, before_sum_new0);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -439,8 +439,8 @@ TARGET APART void T(performer_relu_fold)(const struct call *call, int64_t task, 
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new1 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 16656 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 16656 + f * 64 + e, before_new1);
+                        T(load)(state + (chunk - chunk0) * 16672 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 16672 + f * 64 + e, before_new1);
                 }
             }
         }
@@ -516,7 +516,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
                 for (int64_t f = 0; f < 256; f++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
                         row_sum_from_state_in[vector] += T(load)(query_w + f * 80 + i) * (state_sum[(chunk - chunk0) *
-                            16656 + f]);
+                            16672 + f]);
                         if (f % 32 == 31) {
                             row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
                             row_sum_from_state_in[vector] = (T(vec)){0};
@@ -534,7 +534,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
                 T(store)(row_sum_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * query_w */
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16656, query_w, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16672, query_w, sum_from_state);
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -661,7 +661,7 @@ TARGET APART void T(performer_relu_few_begin)(const struct call *call, int64_t t
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
     float *const query_w = (float *)(void *)(share->shared + 0); /* [c: 256, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 65536); /* [c: 256, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 65600); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -684,10 +684,10 @@ TARGET APART void T(performer_relu_few_begin_2)(const struct call *call, int64_t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147712); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131200); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147904); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131456); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 148160); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -724,7 +724,7 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query = (float *)(void *)(share->shared + 65536); /* [c: 256, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 65600); /* [c: 256, r: 64] */
     float *const key_w = (float *)(void *)(share->work + 0); /* [c: 256, j: 128 of 144] */
     float *const score = (float *)(void *)(share->work + 147456); /* [r: 64, j: 128 of 144] */
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
@@ -732,13 +732,13 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(share->work + 147456); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -776,27 +776,27 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r] += total;
+            state_sum[(chunk - chunk0) * 4176 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_1 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_1, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -812,14 +812,14 @@ TARGET APART void T(performer_relu_few_fold)(const struct call *call, int64_t ta
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147712); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131200); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147904); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131456); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 148160); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4160 + r),
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4176 + r),
                 T(splat)(1));
         }
         /* before = carried; carried += state */
@@ -827,7 +827,7 @@ TARGET APART void T(performer_relu_few_fold)(const struct call *call, int64_t ta
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -845,8 +845,8 @@ TARGET APART void T(performer_relu_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131200); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131456); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1017,14 +1017,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 320,
-     .head = performer_relu_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164352,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = performer_relu_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164608,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 320,
-     .head = performer_relu_linear_v4, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133120,
-         .slot = 66624, .slots = 4, .together = 1},
+     .head = performer_relu_linear_v4, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133248,
+         .slot = 66688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_relu_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 164352, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 164608, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_relu_rows_v4, .tile = 256, .own = 526336, .of_pair = 128},
 };
@@ -1036,28 +1036,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 320,
-     .head = performer_relu_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164352,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = performer_relu_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164608,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 320,
-     .head = performer_relu_linear_v3, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133120,
-         .slot = 66624, .slots = 4, .together = 1},
+     .head = performer_relu_linear_v3, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133248,
+         .slot = 66688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_relu_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 164352, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 164608, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_relu_rows_v3, .tile = 256, .own = 534528, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 320,
-     .head = performer_relu_few_any, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164352,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = performer_relu_few_any, .tile = 0, .own = 184320, .few_rows = 64, .of_pair = 128, .shared = 164608,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 320,
-     .head = performer_relu_linear_any, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133120,
-         .slot = 66624, .slots = 4, .together = 1},
+     .head = performer_relu_linear_any, .tile = 0, .own = 246528, .of_token = 16640, .in_keys = 1, .shared = 133248,
+         .slot = 66688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_relu_few_any, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 164352, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 164608, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_relu_rows_any, .tile = 128, .own = 336896, .of_pair = 128},
 };

@@ -42,16 +42,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      901120 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 971008 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 647296 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      878592 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 971008 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 647296 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      548864 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 970752 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 646656 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 971008 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 647296 bytes of workspace per thread
 
    Contents:
      loops      performer_trig_rows, performer_trig_linear, performer_trig_few
@@ -474,9 +474,9 @@ TARGET APART void T(performer_trig_begin)(const struct call *call, int64_t task,
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
     float *const carried_max = (float *)(void *)(share->shared + 0); /* [f: 512] */
     float *const carried_sum = (float *)(void *)(share->shared + 2048); /* [f: 512] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135168); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135232); /* [f: 512] */
     float *const carried = (float *)(void *)(share->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 137280); /* [f: 512, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_max + f, T(splat)(-FLT_MAX));
@@ -522,8 +522,8 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
     float *const k_tile = (float *)(void *)(share->work + 82176); /* [d: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 33824 + f, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 33824 + f, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 33840 + f, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 33840 + f, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 64, j_end = min(n_k, (chunk + 1) * 64); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -579,7 +579,7 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 33824 + f]) state_max[(chunk - chunk0) * 33824 + f] = largest;
+            if (largest > state_max[(chunk - chunk0) * 33840 + f]) state_max[(chunk - chunk0) * 33840 + f] = largest;
         }
         for (int64_t f0 = 0, f_end = 512; f0 < f_end; f0 += 192) {
             const int64_t f1 = min(f0 + 192, f_end);
@@ -587,7 +587,7 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t f = f0; f < f1; f++) {
                     T(store)(key_features_2 + (f - f0) * 80 + j, T(exp2)(T(load)(key_features + f * 80 + j) -
-                        (state_max[(chunk - chunk0) * 33824 + f])) * ((f < 256) ? T(load)(key_sin + min(f,
+                        (state_max[(chunk - chunk0) * 33840 + f])) * ((f < 256) ? T(load)(key_sin + min(f,
                         255) * 80 + j) : T(load)(key_w + max(f - 256, 0) * 80 + j)));
                 }
             }
@@ -600,11 +600,11 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 33824 + f] += total;
+                state_sum[(chunk - chunk0) * 33840 + f] += total;
             }
             /* state[f][e] = sum over j of key_features_2 * v */
             T(dot6)(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
-                state + (chunk - chunk0) * 33824 + f0 * 64);
+                state + (chunk - chunk0) * 33840 + f0 * 64);
         }
     }
 }
@@ -625,21 +625,21 @@ TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, 
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [f: 512] */
     float *const slot_factor = (float *)(void *)(share->work + 2048); /* [f: 512] */
     float *const carried_sum = (float *)(void *)(share->shared + 2048); /* [f: 512] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135168); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135232); /* [f: 512] */
     float *const carried = (float *)(void *)(share->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 137280); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) carried_max_7 = T(load)(carried_max + f);
             const T(vec) before_max_new8 = carried_max_7;
-            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 33824 + f);
+            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 33840 + f);
             const T(vec) carried_max_new10 = T(max)(T(load)(carried_max + f), state_max_9);
             T(store)(carried_max + f, carried_max_new10);
             T(store)(carried_factor + f, T(exp2)(before_max_new8 - carried_max_new10));
             T(store)(slot_factor + f, T(exp2)(state_max_9 - carried_max_new10));
-            T(store)(state_max + (chunk - chunk0) * 33824 + f, before_max_new8);
+            T(store)(state_max + (chunk - chunk0) * 33840 + f, before_max_new8);
         }
         /* before_sum = carried_sum; carried_sum = carried_sum * carried_factor;
            carried_sum_compensation = carried_sum_compensation * carr ... */
@@ -649,9 +649,9 @@ TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, 
             const T(vec) carried_factor_13 = T(load)(carried_factor + f);
             T(store)(carried_sum + f, carried_sum_11 * carried_factor_13);
             T(store)(carried_sum_compensation + f, T(load)(carried_sum_compensation + f) * carried_factor_13);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 33824 + f) *
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 33840 + f) *
                 T(load)(slot_factor + f), T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 33824 + f, before_sum_new12);
+            T(store)(state_sum + (chunk - chunk0) * 33840 + f, before_sum_new12);
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
@@ -665,8 +665,8 @@ TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, 
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         carried_factor_16);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 33824 + f * 64 + e) * slot_factor[f], T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 33824 + f * 64 + e, before_new15);
+                        T(load)(state + (chunk - chunk0) * 33840 + f * 64 + e) * slot_factor[f], T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 33840 + f * 64 + e, before_new15);
                 }
             }
         }
@@ -775,7 +775,7 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
                 const T(vec) t_22 = T(load)(query_sum + i) * 0.7213475f;
                 T(vec) query_max_in = T(load)(query_max + i);
                 for (int64_t f = 0; f < 512; f++) {
-                    const T(vec) query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33824 + f]);
+                    const T(vec) query_2_new23 = t_22 + (state_max[(chunk - chunk0) * 33840 + f]);
                     T(store)(query_2 + f * 80 + i, query_2_new23);
                     query_max_in = T(max)(query_max_in, query_2_new23);
                 }
@@ -807,7 +807,7 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
                             ? T(load)(query_sin + min(f, 255) * 80 + i) : T(load)(query_w + max(f - 256,
                             0) * 80 + i)) * 0.00390625f);
                         T(store)(query_3 + (f - f0) * 80 + i, query_3_new25);
-                        row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33824 + f]);
+                        row_sum_from_state_in += query_3_new25 * (state_sum[(chunk - chunk0) * 33840 + f]);
                         if (f % 192 == 191) {
                             row_sum_from_state_in_whole += row_sum_from_state_in;
                             row_sum_from_state_in = (T(vec)){0};
@@ -817,7 +817,7 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
                     T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in);
                 }
                 /* sum_from_state[e][i] += sum over f of state * query_3 */
-                T(dot7)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 33824 + f0 * 64, query_3,
+                T(dot7)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 33840 + f0 * 64, query_3,
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1033,10 +1033,10 @@ TARGET APART void T(performer_trig_few_begin)(const struct call *call, int64_t t
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
     float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
-    float *const query_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const query_w = (float *)(void *)(share->shared + 16640); /* [c: 256, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 82176); /* [c: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(share->shared + 147712); /* [c: 256, r: 64] */
+    float *const query_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const query_w = (float *)(void *)(share->shared + 16704); /* [c: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 82304); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 147904); /* [c: 256, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1077,11 +1077,11 @@ TARGET APART void T(performer_trig_few_begin_2)(const struct call *call, int64_t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 213248); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230144); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 230400); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 213504); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213760); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230464); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 230720); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1119,9 +1119,9 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 82176); /* [c: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(share->shared + 147712); /* [c: 256, r: 64] */
+    float *const query_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 82304); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 147904); /* [c: 256, r: 64] */
     float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
     float *const key_w = (float *)(void *)(share->work + 512); /* [c: 256, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 147968); /* [c: 256, j: 128 of 144] */
@@ -1135,14 +1135,14 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(share->work + 147968); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1198,7 +1198,7 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* weight = select(j <= ((r % n_q) + query_start), weight, -INFINITY) */
@@ -1219,16 +1219,16 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max) */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(exp2)(T(load)(old_max + r) - T(load)(state_max + (chunk - chunk0) * 4224 + r)));
+            T(store)(old_max + r, T(exp2)(T(load)(old_max + r) - T(load)(state_max + (chunk - chunk0) * 4240 + r)));
         }
         /* score = exp2(weight - state_max) * ((score + score_2) * 0.00390625f) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(weight + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(weight + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])) * ((T(load)(score + r * 144 + j) + T(load)(score_2 + r * 144 + j)) * 0.00390625f));
             }
         }
@@ -1244,7 +1244,7 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
         }
         /* state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 T(load)(old_max + r));
         }
         /* state_sum += score */
@@ -1256,36 +1256,36 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_12 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_12, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -1302,20 +1302,20 @@ TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t ta
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 213248); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 213504); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230144); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 230400); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213760); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230464); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 214016); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 230720); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_13 = T(load)(carried_max + r);
             const T(vec) before_max_new14 = carried_max_13;
-            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new16 = T(max)(T(load)(carried_max + r), state_max_15);
             T(store)(carried_max + r, carried_max_new16);
             const T(vec) carried_factor_new17 = T(exp2)(before_max_new14 - carried_max_new16);
@@ -1325,7 +1325,7 @@ TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t ta
             const T(vec) carried_sum_19 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_19 * carried_factor_new17);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new17);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new18, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -1339,7 +1339,7 @@ TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t ta
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_21);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1357,8 +1357,8 @@ TARGET APART void T(performer_trig_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213760); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 214016); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1529,14 +1529,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 390,
-     .head = performer_trig_few_v4, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 246784,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_trig_few_v4, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 247168,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 390,
-     .head = performer_trig_linear_v4, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268288,
-         .slot = 135296, .slots = 2, .together = 1},
+     .head = performer_trig_linear_v4, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268416,
+         .slot = 135360, .slots = 2, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_trig_few_v4, .tile = 0, .own = 332288, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 246784, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 247168, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_trig_rows_v4, .tile = 256, .own = 901120, .of_pair = 128},
 };
@@ -1548,28 +1548,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 390,
-     .head = performer_trig_few_v3, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 246784,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_trig_few_v3, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 247168,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 390,
-     .head = performer_trig_linear_v3, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268288,
-         .slot = 135296, .slots = 2, .together = 1},
+     .head = performer_trig_linear_v3, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268416,
+         .slot = 135360, .slots = 2, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_trig_few_v3, .tile = 0, .own = 332288, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 246784, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 247168, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_trig_rows_v3, .tile = 256, .own = 878592, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 390,
-     .head = performer_trig_few_any, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 246784,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = performer_trig_few_any, .tile = 0, .own = 332288, .few_rows = 64, .of_pair = 128, .shared = 247168,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 390,
-     .head = performer_trig_linear_any, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268288,
-         .slot = 135296, .slots = 2, .together = 1},
+     .head = performer_trig_linear_any, .tile = 0, .own = 431872, .of_token = 33280, .in_keys = 1, .shared = 268416,
+         .slot = 135360, .slots = 2, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = performer_trig_few_any, .tile = 0, .own = 332288, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 246784, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 247168, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = performer_trig_rows_any, .tile = 128, .own = 548864, .of_pair = 128},
 };

@@ -26,11 +26,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 153088 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 153536 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 153088 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 153536 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154112 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 153088 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 153536 bytes of workspace per thread
 
    Contents:
      loops      polynomial_square_m3_rows, polynomial_square_m3_few
@@ -279,10 +279,10 @@ TARGET APART void T(polynomial_square_m3_few_begin_2)(const struct call *call, i
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -324,13 +324,13 @@ TARGET APART void T(polynomial_square_m3_few_keys)(const struct call *call, int6
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -371,27 +371,27 @@ TARGET APART void T(polynomial_square_m3_few_keys)(const struct call *call, int6
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r] += total;
+            state_sum[(chunk - chunk0) * 4176 + r] += total;
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_3 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_3, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -407,14 +407,14 @@ TARGET APART void T(polynomial_square_m3_few_fold)(const struct call *call, int6
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33152); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4160 + r),
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4176 + r),
                 T(splat)(1));
         }
         /* before = carried; carried += state */
@@ -422,7 +422,7 @@ TARGET APART void T(polynomial_square_m3_few_fold)(const struct call *call, int6
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -440,8 +440,8 @@ TARGET APART void T(polynomial_square_m3_few_queries)(const struct call *call, i
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16640); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16704); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -609,7 +609,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polynomial_square_m3_few_v4, .tile = 0, .own = 36864, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 49664, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 49856, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polynomial_square_m3_rows_v4, .tile = 64, .own = 154112, .of_pair = 128},
 };
@@ -622,7 +622,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polynomial_square_m3_few_v3, .tile = 0, .own = 36864, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 49664, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 49856, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polynomial_square_m3_rows_v3, .tile = 64, .own = 154112, .of_pair = 128},
 };
@@ -630,7 +630,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polynomial_square_m3_few_any, .tile = 0, .own = 36864, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 49664, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 49856, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polynomial_square_m3_rows_any, .tile = 64, .own = 154112, .of_pair = 128},
 };

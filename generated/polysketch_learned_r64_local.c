@@ -129,16 +129,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      617216 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1909824 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 1848896 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      613120 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1909824 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 1848896 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      481024 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1909632 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 1847296 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1909824 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 1848896 bytes of workspace per thread
 
    Contents:
      loops      polysketch_learned_r64_local_rows, polysketch_learned_r64_local_linear, polysketch_learned_r64_local_few
@@ -1071,9 +1071,9 @@ TARGET APART void T(polysketch_learned_r64_local_begin)(const struct call *call,
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1149,13 +1149,13 @@ TARGET APART void T(polysketch_learned_r64_local_keys)(const struct call *call, 
     float *const k_tile = (float *)(void *)(share->work + 246272); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 135216 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1457,11 +1457,11 @@ TARGET APART void T(polysketch_learned_r64_local_keys)(const struct call *call, 
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135216 + f] += total;
             }
             /* state[f][e] += sum over j of key_features_2 * v */
             T(dot9)(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
-                state + (chunk - chunk0) * 135200 + f0 * 64);
+                state + (chunk - chunk0) * 135216 + f0 * 64);
         }
     }
 }
@@ -1478,16 +1478,16 @@ TARGET APART void T(polysketch_learned_r64_local_fold)(const struct call *call, 
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new23 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135200 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135216 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new23);
+            T(store)(state_sum + (chunk - chunk0) * 135216 + f, before_sum_new23);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -1495,8 +1495,8 @@ TARGET APART void T(polysketch_learned_r64_local_fold)(const struct call *call, 
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new24 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 135200 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new24);
+                        T(load)(state + (chunk - chunk0) * 135216 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, before_new24);
                 }
             }
         }
@@ -1890,7 +1890,7 @@ TARGET APART void T(polysketch_learned_r64_local_queries)(const struct call *cal
                             const T(vec) query_14_new47 = (T(load)(query_w3 + (f % 64) * 80 + i) * T(load)(query_w3 +
                                 (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
                             T(store)(query_14 + (f - f0) * 80 + i, query_14_new47);
-                            row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 135200 +
+                            row_sum_from_state_in[vector] += query_14_new47 * (state_sum[(chunk - chunk0) * 135216 +
                                 f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
@@ -1905,7 +1905,7 @@ TARGET APART void T(polysketch_learned_r64_local_queries)(const struct call *cal
                     }
                 }
                 /* sum_from_state[e][i] += sum over f of state * query_14 */
-                T(dot8)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query_14,
+                T(dot8)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query_14,
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -2096,35 +2096,35 @@ TARGET APART void T(polysketch_learned_r64_local_few_begin)(const struct call *c
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r_q: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_sum_3 = (float *)(void *)(share->shared + 33280); /* [r_q: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 33536); /* [d: 64, r_q: 64] */
-    float *const query_sum_4 = (float *)(void *)(share->shared + 49920); /* [r_q: 64] */
-    float *const query_4 = (float *)(void *)(share->shared + 50176); /* [r_q: 64] */
-    float *const query_5 = (float *)(void *)(share->shared + 50432); /* [d: 64, r_q: 64] */
-    float *const query_w0 = (float *)(void *)(share->shared + 66816); /* [h: 512, r_q: 64] */
-    float *const query_6 = (float *)(void *)(share->shared + 197888); /* [h: 512, r_q: 64] */
-    float *const query_w1 = (float *)(void *)(share->shared + 328960); /* [r: 64, r_q: 64] */
-    float *const query_sum_5 = (float *)(void *)(share->shared + 345344); /* [r_q: 64] */
-    float *const query_7 = (float *)(void *)(share->shared + 345600); /* [r: 64, r_q: 64] */
-    float *const query_sum_6 = (float *)(void *)(share->shared + 361984); /* [r_q: 64] */
-    float *const query_8 = (float *)(void *)(share->shared + 362240); /* [r: 64, r_q: 64] */
-    float *const query_w2 = (float *)(void *)(share->shared + 378624); /* [h: 512, r_q: 64] */
-    float *const query_9 = (float *)(void *)(share->shared + 509696); /* [h: 512, r_q: 64] */
-    float *const query_w3 = (float *)(void *)(share->shared + 640768); /* [r: 64, r_q: 64] */
-    float *const query_10 = (float *)(void *)(share->shared + 657152); /* [d: 64, r_q: 64] */
-    float *const query_w0_2 = (float *)(void *)(share->shared + 673536); /* [h: 512, r_q: 64] */
-    float *const query_11 = (float *)(void *)(share->shared + 804608); /* [h: 512, r_q: 64] */
-    float *const query_w1_2 = (float *)(void *)(share->shared + 935680); /* [r: 64, r_q: 64] */
-    float *const query_sum_7 = (float *)(void *)(share->shared + 952064); /* [r_q: 64] */
-    float *const query_12 = (float *)(void *)(share->shared + 952320); /* [r: 64, r_q: 64] */
-    float *const query_sum_8 = (float *)(void *)(share->shared + 968704); /* [r_q: 64] */
-    float *const query_13 = (float *)(void *)(share->shared + 968960); /* [r: 64, r_q: 64] */
-    float *const query_w2_2 = (float *)(void *)(share->shared + 985344); /* [h: 512, r_q: 64] */
-    float *const query_14 = (float *)(void *)(share->shared + 1116416); /* [h: 512, r_q: 64] */
-    float *const query_w3_2 = (float *)(void *)(share->shared + 1247488); /* [r: 64, r_q: 64] */
-    float *const query_15 = (float *)(void *)(share->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16704); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r_q: 64] */
+    float *const query_sum_3 = (float *)(void *)(share->shared + 33408); /* [r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 33664); /* [d: 64, r_q: 64] */
+    float *const query_sum_4 = (float *)(void *)(share->shared + 50112); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(share->shared + 50368); /* [r_q: 64] */
+    float *const query_5 = (float *)(void *)(share->shared + 50624); /* [d: 64, r_q: 64] */
+    float *const query_w0 = (float *)(void *)(share->shared + 67072); /* [h: 512, r_q: 64] */
+    float *const query_6 = (float *)(void *)(share->shared + 198208); /* [h: 512, r_q: 64] */
+    float *const query_w1 = (float *)(void *)(share->shared + 329344); /* [r: 64, r_q: 64] */
+    float *const query_sum_5 = (float *)(void *)(share->shared + 345792); /* [r_q: 64] */
+    float *const query_7 = (float *)(void *)(share->shared + 346048); /* [r: 64, r_q: 64] */
+    float *const query_sum_6 = (float *)(void *)(share->shared + 362496); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(share->shared + 362752); /* [r: 64, r_q: 64] */
+    float *const query_w2 = (float *)(void *)(share->shared + 379200); /* [h: 512, r_q: 64] */
+    float *const query_9 = (float *)(void *)(share->shared + 510336); /* [h: 512, r_q: 64] */
+    float *const query_w3 = (float *)(void *)(share->shared + 641472); /* [r: 64, r_q: 64] */
+    float *const query_10 = (float *)(void *)(share->shared + 657920); /* [d: 64, r_q: 64] */
+    float *const query_w0_2 = (float *)(void *)(share->shared + 674368); /* [h: 512, r_q: 64] */
+    float *const query_11 = (float *)(void *)(share->shared + 805504); /* [h: 512, r_q: 64] */
+    float *const query_w1_2 = (float *)(void *)(share->shared + 936640); /* [r: 64, r_q: 64] */
+    float *const query_sum_7 = (float *)(void *)(share->shared + 953088); /* [r_q: 64] */
+    float *const query_12 = (float *)(void *)(share->shared + 953344); /* [r: 64, r_q: 64] */
+    float *const query_sum_8 = (float *)(void *)(share->shared + 969792); /* [r_q: 64] */
+    float *const query_13 = (float *)(void *)(share->shared + 970048); /* [r: 64, r_q: 64] */
+    float *const query_w2_2 = (float *)(void *)(share->shared + 986496); /* [h: 512, r_q: 64] */
+    float *const query_14 = (float *)(void *)(share->shared + 1117632); /* [h: 512, r_q: 64] */
+    float *const query_w3_2 = (float *)(void *)(share->shared + 1248768); /* [r: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(share->shared + 1265216); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
@@ -2347,10 +2347,10 @@ TARGET APART void T(polysketch_learned_r64_local_few_begin_2)(const struct call 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 1280256); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1296896); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 1297152); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 1281664); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1298368); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 1281920); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1298624); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -2404,8 +2404,8 @@ TARGET APART void T(polysketch_learned_r64_local_few_keys)(const struct call *ca
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
     float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
     float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_15 = (float *)(void *)(share->shared + 1263872); /* [r: 64, r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r_q: 64] */
+    float *const query_15 = (float *)(void *)(share->shared + 1265216); /* [r: 64, r_q: 64] */
     float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 128] */
     float *const key_3 = (float *)(void *)(share->work + 512); /* [d: 64, j: 128 of 144] */
     float *const key_sum_4 = (float *)(void *)(share->work + 37376); /* [j: 128] */
@@ -2433,13 +2433,13 @@ TARGET APART void T(polysketch_learned_r64_local_few_keys)(const struct call *ca
     float *const k_tile = (float *)(void *)(share->work + 480256); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r_q, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r_q * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r_q * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -2761,27 +2761,27 @@ TARGET APART void T(polysketch_learned_r64_local_few_keys)(const struct call *ca
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4176 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot18)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot18)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_47 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_47, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot19)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot19)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot19)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot19)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -2797,22 +2797,22 @@ TARGET APART void T(polysketch_learned_r64_local_few_fold)(const struct call *ca
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 1280256); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1296896); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 1280512); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 1297152); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 1281664); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1298368); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 1281920); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1298624); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
             T(add)(carried_sum + r_q, carried_sum_compensation + r_q,
-                T(load)(state_sum + (chunk - chunk0) * 4160 + r_q), T(splat)(1));
+                T(load)(state_sum + (chunk - chunk0) * 4176 + r_q), T(splat)(1));
         }
         /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r_q * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r_q * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -2830,8 +2830,8 @@ TARGET APART void T(polysketch_learned_r64_local_few_queries)(const struct call 
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 1280256); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 1280512); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 1281664); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 1281920); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -3067,13 +3067,13 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 867,
      .head = polysketch_learned_r64_local_few_v4, .tile = 0, .own = 517120, .few_rows = 64, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .from = 867,
      .head = polysketch_learned_r64_local_linear_v4, .tile = 0, .own = 287232, .of_token = 135200, .in_keys = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_learned_r64_local_few_v4, .tile = 0, .own = 517120, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_learned_r64_local_rows_v4, .tile = 256, .own = 617216, .of_pair = 128},
 };
@@ -3086,13 +3086,13 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 867,
      .head = polysketch_learned_r64_local_few_v3, .tile = 0, .own = 517120, .few_rows = 64, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .from = 867,
      .head = polysketch_learned_r64_local_linear_v3, .tile = 0, .own = 287232, .of_token = 135200, .in_keys = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_learned_r64_local_few_v3, .tile = 0, .own = 517120, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_learned_r64_local_rows_v3, .tile = 256, .own = 613120, .of_pair = 128},
 };
@@ -3100,13 +3100,13 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 867,
      .head = polysketch_learned_r64_local_few_any, .tile = 0, .own = 517120, .few_rows = 64, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .from = 867,
      .head = polysketch_learned_r64_local_linear_any, .tile = 0, .own = 287232, .of_token = 135200, .in_keys = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_learned_r64_local_few_any, .tile = 0, .own = 517120, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 1313536, .slot = 16640, .slots = 1, .together = 1},
+         .shared = 1315072, .slot = 16704, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_learned_r64_local_rows_any, .tile = 128, .own = 481024, .of_pair = 128},
 };

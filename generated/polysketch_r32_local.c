@@ -47,16 +47,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      301824 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 957952 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 287424 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      285440 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 957952 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 287424 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      169728 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 957568 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 286720 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 957952 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 287424 bytes of workspace per thread
 
    Contents:
      loops      polysketch_r32_local_rows, polysketch_r32_local_linear, polysketch_r32_local_few
@@ -482,9 +482,9 @@ TARGET APART void T(polysketch_r32_local_begin)(const struct call *call, int64_t
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 528);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 528] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137280); /* [f: 528] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137344); /* [f: 528] */
     float *const carried = (float *)(void *)(share->shared + 2112); /* [f: 528, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 139456); /* [f: 528, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -529,13 +529,13 @@ TARGET APART void T(polysketch_r32_local_keys)(const struct call *call, int64_t 
     float *const k_tile = (float *)(void *)(share->work + 20480); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 34320 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 34336 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 528; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 34320 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 34336 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -614,11 +614,11 @@ TARGET APART void T(polysketch_r32_local_keys)(const struct call *call, int64_t 
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 34320 + f] += total;
+                state_sum[(chunk - chunk0) * 34336 + f] += total;
             }
             /* state[f][e] += sum over j of key_features_2 * v */
             T(dot7)(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
-                state + (chunk - chunk0) * 34320 + f0 * 64);
+                state + (chunk - chunk0) * 34336 + f0 * 64);
         }
     }
 }
@@ -635,16 +635,16 @@ TARGET APART void T(polysketch_r32_local_fold)(const struct call *call, int64_t 
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
     float *const state = (float *)(void *)(share->slots + 2112); /* [chunk, f: 528, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 528] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137280); /* [f: 528] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137344); /* [f: 528] */
     float *const carried = (float *)(void *)(share->shared + 2112); /* [f: 528, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 139456); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new4 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 34320 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 34336 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 34320 + f, before_sum_new4);
+            T(store)(state_sum + (chunk - chunk0) * 34336 + f, before_sum_new4);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -652,8 +652,8 @@ TARGET APART void T(polysketch_r32_local_fold)(const struct call *call, int64_t 
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new5 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 34320 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 34320 + f * 64 + e, before_new5);
+                        T(load)(state + (chunk - chunk0) * 34336 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 34336 + f * 64 + e, before_new5);
                 }
             }
         }
@@ -793,7 +793,7 @@ TARGET APART void T(polysketch_r32_local_queries)(const struct call *call, int64
                             const T(vec) query_3_new10 = (T(load)(query_g1 + (f % 32) * 80 + i) * T(load)(query_g1 +
                                 (((f % 32) + (f / 32)) % 32) * 80 + i)) * (float)(((f / 32) == 0) ? 1.0 : 2.0);
                             T(store)(query_3 + (f - f0) * 80 + i, query_3_new10);
-                            row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34320 + f]);
+                            row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 34336 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
                                 row_sum_from_state_in[vector] = (T(vec)){0};
@@ -807,7 +807,7 @@ TARGET APART void T(polysketch_r32_local_queries)(const struct call *call, int64
                     }
                 }
                 /* sum_from_state[e][i] += sum over f of state * query_3 */
-                T(dot8)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 34320 + f0 * 64, query_3,
+                T(dot8)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 34336 + f0 * 64, query_3,
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -984,11 +984,11 @@ TARGET APART void T(polysketch_r32_local_few_begin)(const struct call *call, int
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r_q: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_g1 = (float *)(void *)(share->shared + 33280); /* [r: 32, r_q: 64] */
-    float *const query_g2 = (float *)(void *)(share->shared + 41472); /* [r: 32, r_q: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16704); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(share->shared + 33408); /* [r: 32, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(share->shared + 41664); /* [r: 32, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 49920); /* [r: 32, r_q: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
@@ -1048,10 +1048,10 @@ TARGET APART void T(polysketch_r32_local_few_begin_2)(const struct call *call, i
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 57856); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74496); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 58112); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 74752); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 58176); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74880); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 58432); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 75136); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -1091,8 +1091,8 @@ TARGET APART void T(polysketch_r32_local_few_keys)(const struct call *call, int6
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
     float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
     float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 49664); /* [r: 32, r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 49920); /* [r: 32, r_q: 64] */
     float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 32, j: 128 of 144] */
     float *const key_g2 = (float *)(void *)(share->work + 18432); /* [r: 32, j: 128 of 144] */
     float *const score = (float *)(void *)(share->work + 18432); /* [r_q: 64, j: 128 of 144] */
@@ -1102,13 +1102,13 @@ TARGET APART void T(polysketch_r32_local_few_keys)(const struct call *call, int6
     float *const k_tile = (float *)(void *)(share->work + 92160); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r_q, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r_q * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r_q * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1208,27 +1208,27 @@ TARGET APART void T(polysketch_r32_local_few_keys)(const struct call *call, int6
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4176 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot16)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot16)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_14 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_14, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot17)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot17)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot17)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot17)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -1244,22 +1244,22 @@ TARGET APART void T(polysketch_r32_local_few_fold)(const struct call *call, int6
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 57856); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74496); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 58112); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 74752); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 58176); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74880); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 58432); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 75136); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
             T(add)(carried_sum + r_q, carried_sum_compensation + r_q,
-                T(load)(state_sum + (chunk - chunk0) * 4160 + r_q), T(splat)(1));
+                T(load)(state_sum + (chunk - chunk0) * 4176 + r_q), T(splat)(1));
         }
         /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r_q * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r_q * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -1277,8 +1277,8 @@ TARGET APART void T(polysketch_r32_local_few_queries)(const struct call *call, i
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 57856); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 58112); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 58176); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 58432); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1453,14 +1453,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 1006,
-     .head = polysketch_r32_local_few_v4, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91136,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r32_local_few_v4, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91584,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 1006,
      .head = polysketch_r32_local_linear_v4, .tile = 0, .own = 133888, .of_token = 34320, .in_keys = 1,
-         .shared = 274560, .slot = 137280, .slots = 4, .together = 1},
+         .shared = 274688, .slot = 137344, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r32_local_few_v4, .tile = 0, .own = 129024, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 91136, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 91584, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r32_local_rows_v4, .tile = 256, .own = 301824, .of_pair = 128},
 };
@@ -1472,28 +1472,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 1006,
-     .head = polysketch_r32_local_few_v3, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91136,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r32_local_few_v3, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91584,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 1006,
      .head = polysketch_r32_local_linear_v3, .tile = 0, .own = 133888, .of_token = 34320, .in_keys = 1,
-         .shared = 274560, .slot = 137280, .slots = 4, .together = 1},
+         .shared = 274688, .slot = 137344, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r32_local_few_v3, .tile = 0, .own = 129024, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 91136, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 91584, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r32_local_rows_v3, .tile = 256, .own = 285440, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 1006,
-     .head = polysketch_r32_local_few_any, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91136,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r32_local_few_any, .tile = 0, .own = 129024, .few_rows = 64, .of_pair = 128, .shared = 91584,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 1006,
      .head = polysketch_r32_local_linear_any, .tile = 0, .own = 133888, .of_token = 34320, .in_keys = 1,
-         .shared = 274560, .slot = 137280, .slots = 4, .together = 1},
+         .shared = 274688, .slot = 137344, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r32_local_few_any, .tile = 0, .own = 129024, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 91136, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 91584, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r32_local_rows_any, .tile = 128, .own = 169728, .of_pair = 128},
 };

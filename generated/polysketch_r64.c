@@ -46,16 +46,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      288768 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 64 queries and 64 keys; 1767232 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 293568 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      280576 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 64 queries and 64 keys; 1767232 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 293568 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      181248 bytes of workspace per thread
-     generic    linear    tiles of 64 queries and 64 keys; 1767040 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 292864 bytes of workspace per thread
+     generic    linear    tiles of 64 queries and 64 keys; 1767232 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 293568 bytes of workspace per thread
 
    Contents:
      loops      polysketch_r64_rows, polysketch_r64_linear, polysketch_r64_few
@@ -458,9 +458,9 @@ TARGET APART void T(polysketch_r64_begin)(const struct call *call, int64_t task,
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -505,13 +505,13 @@ TARGET APART void T(polysketch_r64_keys)(const struct call *call, int64_t task, 
     float *const k_tile = (float *)(void *)(share->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 135216 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -589,11 +589,11 @@ TARGET APART void T(polysketch_r64_keys)(const struct call *call, int64_t task, 
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135216 + f] += total;
             }
             /* state[f][e] += sum over j of key_features_2 * v */
             T(dot6)(f1 - f0, j1 - j0, key_features_2, v + j0 * v_row, v_row,
-                state + (chunk - chunk0) * 135200 + f0 * 64);
+                state + (chunk - chunk0) * 135216 + f0 * 64);
         }
     }
 }
@@ -610,16 +610,16 @@ TARGET APART void T(polysketch_r64_fold)(const struct call *call, int64_t task, 
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
             const T(vec) before_sum_new4 = T(load)(carried_sum + f);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135200 + f),
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135216 + f),
                 T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new4);
+            T(store)(state_sum + (chunk - chunk0) * 135216 + f, before_sum_new4);
         }
         /* before = carried; carried += state; state = before */
         for (int64_t f = f0; f < f1; f++) {
@@ -627,8 +627,8 @@ TARGET APART void T(polysketch_r64_fold)(const struct call *call, int64_t task, 
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     const T(vec) before_new5 = T(load)(carried + f * 64 + e);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 135200 + f * 64 + e), T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new5);
+                        T(load)(state + (chunk - chunk0) * 135216 + f * 64 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, before_new5);
                 }
             }
         }
@@ -770,7 +770,7 @@ TARGET APART void T(polysketch_r64_queries)(const struct call *call, int64_t tas
                             const T(vec) query_3_new10 = (T(load)(query_g1 + (f % 64) * 80 + i) * T(load)(query_g1 +
                                 (((f % 64) + (f / 64)) % 64) * 80 + i)) * (float)(((f / 64) == 0) ? 1.0 : 2.0);
                             T(store)(query_3 + (f - f0) * 80 + i, query_3_new10);
-                            row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135200 + f]);
+                            row_sum_from_state_in[vector] += query_3_new10 * (state_sum[(chunk - chunk0) * 135216 + f]);
                             if (f % 192 == 191) {
                                 row_sum_from_state_in_whole[vector] += row_sum_from_state_in[vector];
                                 row_sum_from_state_in[vector] = (T(vec)){0};
@@ -784,7 +784,7 @@ TARGET APART void T(polysketch_r64_queries)(const struct call *call, int64_t tas
                     }
                 }
                 /* sum_from_state[e][i] += sum over f of state * query_3 */
-                T(dot7)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query_3,
+                T(dot7)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query_3,
                     sum_from_state);
             }
             /* sum = 0.0f; sum_compensation = 0.0f */
@@ -970,11 +970,11 @@ TARGET APART void T(polysketch_r64_few_begin)(const struct call *call, int64_t t
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r_q: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_g1 = (float *)(void *)(share->shared + 33280); /* [r: 64, r_q: 64] */
-    float *const query_g2 = (float *)(void *)(share->shared + 49664); /* [r: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 66048); /* [r: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16704); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(share->shared + 33408); /* [r: 64, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(share->shared + 49856); /* [r: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 66304); /* [r: 64, r_q: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
@@ -1034,10 +1034,10 @@ TARGET APART void T(polysketch_r64_few_begin_2)(const struct call *call, int64_t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99072); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 99328); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82752); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99456); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 83008); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 99712); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -1077,7 +1077,7 @@ TARGET APART void T(polysketch_r64_few_keys)(const struct call *call, int64_t ta
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
     float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
     float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
-    float *const query_3 = (float *)(void *)(share->shared + 66048); /* [r: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 66304); /* [r: 64, r_q: 64] */
     float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const key_g2 = (float *)(void *)(share->work + 36864); /* [r: 64, j: 128 of 144] */
     float *const score = (float *)(void *)(share->work + 36864); /* [r_q: 64, j: 128 of 144] */
@@ -1086,13 +1086,13 @@ TARGET APART void T(polysketch_r64_few_keys)(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 4176 + r_q, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4160 + r_q * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4176 + r_q * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1182,27 +1182,27 @@ TARGET APART void T(polysketch_r64_few_keys)(const struct call *call, int64_t ta
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4160 + r_q] += total;
+            state_sum[(chunk - chunk0) * 4176 + r_q] += total;
         }
         /* state[r_q][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot14)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
             for (int64_t r_q = 0; r_q < rows; r_q++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_9 = (r_q % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_9, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4160 + r_q * 64, score + r_q * 144, v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4176 + r_q * 64, score + r_q * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160,
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
+            T(dot15)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4176);
 #endif
     }
 }
@@ -1218,22 +1218,22 @@ TARGET APART void T(polysketch_r64_few_fold)(const struct call *call, int64_t ta
     const int64_t chunk1 = share->chunk1;
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
     float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99072); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 99328); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82752); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99456); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 83008); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 99712); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
             T(add)(carried_sum + r_q, carried_sum_compensation + r_q,
-                T(load)(state_sum + (chunk - chunk0) * 4160 + r_q), T(splat)(1));
+                T(load)(state_sum + (chunk - chunk0) * 4176 + r_q), T(splat)(1));
         }
         /* before = carried; carried += state */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r_q * 64 + e, carried_compensation + r_q * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4160 + r_q * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4176 + r_q * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -1251,8 +1251,8 @@ TARGET APART void T(polysketch_r64_few_queries)(const struct call *call, int64_t
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82752); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 83008); /* [r_q: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1427,14 +1427,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 3655,
-     .head = polysketch_r64_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 115712,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r64_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 116160,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 3655,
-     .head = polysketch_r64_linear_v4, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081600,
-         .slot = 540800, .slots = 1, .together = 1},
+     .head = polysketch_r64_linear_v4, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081728,
+         .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r64_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 115712, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 116160, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r64_rows_v4, .tile = 256, .own = 288768, .of_pair = 128},
 };
@@ -1446,28 +1446,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 3655,
-     .head = polysketch_r64_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 115712,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r64_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 116160,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 3655,
-     .head = polysketch_r64_linear_v3, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081600,
-         .slot = 540800, .slots = 1, .together = 1},
+     .head = polysketch_r64_linear_v3, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081728,
+         .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r64_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 115712, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 116160, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r64_rows_v3, .tile = 256, .own = 280576, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 3655,
-     .head = polysketch_r64_few_any, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 115712,
-         .slot = 16640, .slots = 4, .together = 1},
+     .head = polysketch_r64_few_any, .tile = 0, .own = 110592, .few_rows = 64, .of_pair = 128, .shared = 116160,
+         .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 3655,
-     .head = polysketch_r64_linear_any, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081600,
-         .slot = 540800, .slots = 1, .together = 1},
+     .head = polysketch_r64_linear_any, .tile = 0, .own = 144640, .of_token = 135200, .in_keys = 1, .shared = 1081728,
+         .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = polysketch_r64_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 115712, .slot = 16640, .slots = 4, .together = 1},
+         .shared = 116160, .slot = 16704, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = polysketch_r64_rows_any, .tile = 128, .own = 181248, .of_pair = 128},
 };

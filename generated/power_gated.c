@@ -27,11 +27,11 @@
    Linear from 5118 keys on: the weight is an inner product of 2080 features. The state is a sum over keys of 2080 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 64 keys; 1705024 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 64 keys; 1705024 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 64 keys; 1704832 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 64 keys; 1705024 bytes of workspace per thread
 
    Contents:
      loops      power_gated_rows, power_gated_linear, power_gated_saved, power_gated_row_sums,
@@ -317,9 +317,9 @@ TARGET APART void T(power_gated_begin)(const struct call *call, int64_t task, co
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -373,13 +373,13 @@ TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, con
     float *const log_decay_k_low_tile = (float *)(void *)(share->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 135216 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -416,10 +416,10 @@ TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, con
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135216 + f] += total;
             }
             /* state[f][e] += sum over j of key_features * v */
-            T(dot3)(f1 - f0, j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 135200 + f0 * 64);
+            T(dot3)(f1 - f0, j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 135216 + f0 * 64);
         }
     }
 }
@@ -446,9 +446,9 @@ TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, con
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     float *const kept_share_2 = (float *)(void *)(share->work + 0); /* [f: 2080] */
     float *const lost_share_2 = (float *)(void *)(share->work + 8320); /* [f: 2080] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -470,9 +470,9 @@ TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, con
             const T(vec) carried_sum_new12 = carried_sum_10 * kept_share_new7;
             T(store)(carried_sum + f, carried_sum_new12);
             T(store)(carried_sum_compensation + f, T(load)(carried_sum_compensation + f) * kept_share_new7);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135200 + f) -
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135216 + f) -
                 (carried_sum_new12 * lost_share_new9), T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new11);
+            T(store)(state_sum + (chunk - chunk0) * 135216 + f, before_sum_new11);
         }
         /* kept_share_2 = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) * 1.442695f) < 0. ... */
@@ -501,9 +501,9 @@ TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, con
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_2_20);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 135200 + f * 64 + e) - (carried_new21 * lost_share_2[f]),
+                        T(load)(state + (chunk - chunk0) * 135216 + f * 64 + e) - (carried_new21 * lost_share_2[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new19);
+                    T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, before_new19);
                 }
             }
         }
@@ -613,7 +613,7 @@ TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, 
                     const T(vec) query_new26 = (((T(load)(q_tile + (f % 64) * 32 + i) * 0.125f) * (T(load)(q_tile + (((f
                         % 64) + (f / 64)) % 64) * 32 + i) * 0.125f)) * (float)(((f / 64) == 0) ? 1.0 : 2.0)) * t_25;
                     T(store)(query + (f - f0) * 32 + i, query_new26);
-                    row_sum_from_state_in += query_new26 * (state_sum[(chunk - chunk0) * 135200 + f]);
+                    row_sum_from_state_in += query_new26 * (state_sum[(chunk - chunk0) * 135216 + f]);
                     if (f % 192 == 191) {
                         row_sum_from_state_in_whole += row_sum_from_state_in;
                         row_sum_from_state_in = (T(vec)){0};
@@ -623,7 +623,7 @@ TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, 
                 T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in);
             }
             /* sum_from_state[e][i] += sum over f of state * query */
-            T(dot4)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query,
+            T(dot4)(round_up(i1 - i0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query,
                 sum_from_state);
         }
         /* sum = 0.0f; sum_compensation = 0.0f */
@@ -1915,9 +1915,9 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_begin)(const struct call 
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1971,13 +1971,13 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_keys)(const struct call *
     float *const log_decay_k_low_tile = (float *)(void *)(share->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
-        T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
+        T(store)(state_sum + (chunk - chunk0) * 135216 + f, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -2014,10 +2014,10 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_keys)(const struct call *
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 135200 + f] += total;
+                state_sum[(chunk - chunk0) * 135216 + f] += total;
             }
             /* state[f][e] += sum over j of key_features * v */
-            T(dot3)(f1 - f0, j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 135200 + f0 * 64);
+            T(dot3)(f1 - f0, j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 135216 + f0 * 64);
         }
     }
 }
@@ -2044,9 +2044,9 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
     float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
     float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549184); /* [f: 2080, e: 64] */
     float *const kept_share_2 = (float *)(void *)(share->work + 0); /* [f: 2080] */
     float *const lost_share_2 = (float *)(void *)(share->work + 8320); /* [f: 2080] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -2068,9 +2068,9 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *
             const T(vec) carried_sum_new12 = carried_sum_10 * kept_share_new7;
             T(store)(carried_sum + f, carried_sum_new12);
             T(store)(carried_sum_compensation + f, T(load)(carried_sum_compensation + f) * kept_share_new7);
-            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135200 + f) -
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 135216 + f) -
                 (carried_sum_new12 * lost_share_new9), T(splat)(1));
-            T(store)(state_sum + (chunk - chunk0) * 135200 + f, before_sum_new11);
+            T(store)(state_sum + (chunk - chunk0) * 135216 + f, before_sum_new11);
         }
         /* kept_share_2 = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low -
            log_decay_chunk_low)) * 1.442695f) < 0. ... */
@@ -2099,9 +2099,9 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_2_20);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 135200 + f * 64 + e) - (carried_new21 * lost_share_2[f]),
+                        T(load)(state + (chunk - chunk0) * 135216 + f * 64 + e) - (carried_new21 * lost_share_2[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new19);
+                    T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, before_new19);
                 }
             }
         }
@@ -2207,13 +2207,13 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
             }
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 135200, dout_tile, sum_from_state);
+        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 135216, dout_tile, sum_from_state);
         /* sum_from_state = sum_from_state + (row_0_tile * state_sum) */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             const T(vec) row_0_tile_23 = T(load)(row_0_tile + i);
             for (int64_t f = 0; f < 2080; f++) {
                 T(store)(sum_from_state + f * 32 + i, T(load)(sum_from_state + f * 32 + i) + (row_0_tile_23 *
-                    (state_sum[(chunk - chunk0) * 135200 + f])));
+                    (state_sum[(chunk - chunk0) * 135216 + f])));
             }
         }
         if (dq) {
@@ -2448,9 +2448,9 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080, e: 64] */
-    float *const carried_2 = (float *)(void *)(share->shared + 532480); /* [f: 2080] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073280); /* [f: 2080] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 532544); /* [f: 2080] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073408); /* [f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2514,7 +2514,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     float *const key_features = (float *)(void *)(share->work + 0); /* [i: 64, e: 64] */
     float *const key_features_2 = (float *)(void *)(share->work + 16384); /* [f: 192, i: 64 of 80] */
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(share->slots + 532544); /* [chunk, f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2531,14 +2531,14 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, T(splat)(0.0f));
             }
         }
     }
     if (linear_heads_0 || dlog_decay_k) {
         /* state_2 = 0.0f */
         for (int64_t f = 0; f < 2080; f += LANES) {
-            T(store)(state_2 + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
+            T(store)(state_2 + (chunk - chunk0) * 135216 + f, T(splat)(0.0f));
         }
     }
     for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 128) - query_start),
@@ -2596,7 +2596,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * key_features */
-            T(dot12)(f1 - f0, i1 - i0, key_features_2, key_features, state + (chunk - chunk0) * 135200 + f0 * 64);
+            T(dot12)(f1 - f0, i1 - i0, key_features_2, key_features, state + (chunk - chunk0) * 135216 + f0 * 64);
             if (linear_heads_0 || dlog_decay_k) {
                 /* state_2 += key_features_2 * row_0_tile */
                 for (int64_t f = f0; f < f1; f++) {
@@ -2608,7 +2608,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                             i0, T(mask)), term, T(splat)(0));
                     }
                     const float total = T(lane_sum)(lane_sums);
-                    state_2[(chunk - chunk0) * 135200 + f] += total;
+                    state_2[(chunk - chunk0) * 135216 + f] += total;
                 }
             }
         }
@@ -2636,13 +2636,13 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(share->slots + 532544); /* [chunk, f: 2080] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 540864); /* [f: 2080, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 2080] */
     float *const lost_share = (float *)(void *)(share->work + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(share->shared + 532480); /* [f: 2080] */
-    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073280); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(share->shared + 532544); /* [f: 2080] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073408); /* [f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2677,9 +2677,9 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_14);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 135200 + f * 64 + e) - (carried_new15 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 135216 + f * 64 + e) - (carried_new15 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 135200 + f * 64 + e, before_new13);
+                    T(store)(state + (chunk - chunk0) * 135216 + f * 64 + e, before_new13);
                 }
             }
         }
@@ -2702,9 +2702,9 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                 const T(vec) carried_2_new25 = carried_2_23 * kept_share_2_new20;
                 T(store)(carried_2 + f, carried_2_new25);
                 T(store)(carried_2_compensation + f, T(load)(carried_2_compensation + f) * kept_share_2_new20);
-                T(add)(carried_2 + f, carried_2_compensation + f, T(load)(state_2 + (chunk - chunk0) * 135200 + f) -
+                T(add)(carried_2 + f, carried_2_compensation + f, T(load)(state_2 + (chunk - chunk0) * 135216 + f) -
                     (carried_2_new25 * lost_share_2_new22), T(splat)(1));
-                T(store)(state_2 + (chunk - chunk0) * 135200 + f, before_2_new24);
+                T(store)(state_2 + (chunk - chunk0) * 135216 + f, before_2_new24);
             }
         }
     }
@@ -2758,7 +2758,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
+    float *const state_2 = (float *)(void *)(share->slots + 532544); /* [chunk, f: 2080] */
     float *const score = (float *)(void *)(share->work + 0); /* [i: 64, j: 64 of 80] */
     float *const weight = (float *)(void *)(share->work + 20480); /* [i: 64, j: 64 of 80] */
     float *const score_2 = (float *)(void *)(share->work + 40960); /* [i: 64, j: 64 of 80] */
@@ -2810,12 +2810,12 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
             /* v_tile = v, with zeros beyond the last row */
             T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            T(dot13)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 135200, v_tile, sum_from_state);
+            T(dot13)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 135216, v_tile, sum_from_state);
             /* query_2 = state_2 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
                 for (int64_t f = 0; f < 2080; f++) {
                     UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
-                        T(store)(query_2 + f * 80 + j, T(splat)(state_2[(chunk - chunk0) * 135200 + f]));
+                        T(store)(query_2 + f * 80 + j, T(splat)(state_2[(chunk - chunk0) * 135216 + f]));
                     }
                 }
             }
@@ -2944,7 +2944,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
             }
             if (linear_heads_1) {
                 /* sum_from_state_2[e][j] += sum over f of state * query */
-                T(dot14)(round_up(j1 - j0, LANES), f1 - f0, state + (chunk - chunk0) * 135200 + f0 * 64, query,
+                T(dot14)(round_up(j1 - j0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query,
                     sum_from_state_2);
             }
         }
@@ -3506,7 +3506,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 5118,
      .head = power_gated_linear_v4, .tile = -1, .own = 82432, .of_token = 135200, .in_keys = 1, .saves = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = power_gated_rows_v4, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .from = 5118, .of_terms = 1,
@@ -3518,10 +3518,10 @@ static const struct program programs_v4[] = {
     {.role = RUN_BACKWARD, .part = 3, .from = 5118,
      .head = power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 1619456,
          .of_token = 135200, .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0,
-         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 2, .from = 5118,
      .head = power_gated_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 299776, .of_token = 135200, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081600, .slot = 540800,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081728, .slot = 540864,
          .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 1, .from = 5118,
      .rows = power_gated_linear_row_sums_v4, .tile = 32, .own = 16640, .of_token = 135200},
@@ -3556,7 +3556,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 5118,
      .head = power_gated_linear_v3, .tile = -1, .own = 82432, .of_token = 135200, .in_keys = 1, .saves = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = power_gated_rows_v3, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .from = 5118, .of_terms = 1,
@@ -3568,10 +3568,10 @@ static const struct program programs_v3[] = {
     {.role = RUN_BACKWARD, .part = 3, .from = 5118,
      .head = power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 1619456,
          .of_token = 135200, .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0,
-         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 2, .from = 5118,
      .head = power_gated_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 299776, .of_token = 135200, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081600, .slot = 540800,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081728, .slot = 540864,
          .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 1, .from = 5118,
      .rows = power_gated_linear_row_sums_v3, .tile = 32, .own = 16640, .of_token = 135200},
@@ -3601,7 +3601,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 5118,
      .head = power_gated_linear_any, .tile = -1, .own = 82432, .of_token = 135200, .in_keys = 1, .saves = 1,
-         .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_FORWARD,
      .rows = power_gated_rows_any, .tile = 64, .own = 154624, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .from = 5118, .of_terms = 1,
@@ -3613,10 +3613,10 @@ static const struct program programs_any[] = {
     {.role = RUN_BACKWARD, .part = 3, .from = 5118,
      .head = power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any, .tile = -1, .own = 1619456,
          .of_token = 135200, .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0,
-         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081600, .slot = 540800, .slots = 1, .together = 1},
+         ARRAY_linear_heads_1, NO_ARRAY}, .shared = 1081728, .slot = 540864, .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 2, .from = 5118,
      .head = power_gated_linear_dq_dlog_decay_q_any, .tile = -1, .own = 299776, .of_token = 135200, .in_keys = 1,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081600, .slot = 540800,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 1081728, .slot = 540864,
          .slots = 1, .together = 1},
     {.role = RUN_BACKWARD, .part = 1, .from = 5118,
      .rows = power_gated_linear_row_sums_any, .tile = 32, .own = 16640, .of_token = 135200},

@@ -50,13 +50,13 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      273408 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 277760 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 278464 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      273408 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 277760 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 278464 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      173568 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 277760 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 278464 bytes of workspace per thread
 
    Contents:
      loops      qk_norm_rows, qk_norm_few
@@ -472,11 +472,11 @@ TARGET APART void T(qk_norm_few_begin)(const struct call *call, int64_t task, co
     const float *const q_norm_bias = (const float *)call->array[ARRAY_q_norm_bias].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r: 64] */
-    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r: 64] */
-    float *const query_cos = (float *)(void *)(share->shared + 33280); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 41472); /* [t: 32, r: 64] */
-    float *const query_3 = (float *)(void *)(share->shared + 49664); /* [d: 64, r: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16960); /* [d: 64, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 33408); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 41664); /* [t: 32, r: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 49920); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -544,11 +544,11 @@ TARGET APART void T(qk_norm_few_begin_2)(const struct call *call, int64_t task, 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 66048); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83200); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 66368); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 66624); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83328); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66880); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 83584); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -592,7 +592,7 @@ TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, con
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
     float *const key_3 = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query_3 = (float *)(void *)(share->shared + 49664); /* [d: 64, r: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 49920); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -601,14 +601,14 @@ TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, con
     float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -682,7 +682,7 @@ TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, con
         T(dot3)(round_up(j1 - j0, LANES), rows, query_3, key_3, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -703,20 +703,20 @@ TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, con
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_14 = T(load)(old_max + r);
-            const T(vec) old_max_new15 = T(exp2)(old_max_14 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new15 = T(exp2)(old_max_14 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new15);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new15);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -729,36 +729,36 @@ TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, con
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_16 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_16, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -775,20 +775,20 @@ TARGET APART void T(qk_norm_few_fold)(const struct call *call, int64_t task, con
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 66048); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 66368); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 83200); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 66624); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 83328); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66880); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 83584); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_17 = T(load)(carried_max + r);
             const T(vec) before_max_new18 = carried_max_17;
-            const T(vec) state_max_19 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_19 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new20 = T(max)(T(load)(carried_max + r), state_max_19);
             T(store)(carried_max + r, carried_max_new20);
             const T(vec) carried_factor_new21 = T(exp2)(before_max_new18 - carried_max_new20);
@@ -798,7 +798,7 @@ TARGET APART void T(qk_norm_few_fold)(const struct call *call, int64_t task, con
             const T(vec) carried_sum_23 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_23 * carried_factor_new21);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new21);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new22, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -812,7 +812,7 @@ TARGET APART void T(qk_norm_few_fold)(const struct call *call, int64_t task, con
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_25);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -830,8 +830,8 @@ TARGET APART void T(qk_norm_few_queries)(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 66304); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66560); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 66624); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66880); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1025,8 +1025,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = qk_norm_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 99584,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = qk_norm_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 100032,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = qk_norm_rows_v4, .tile = 256, .own = 273408, .of_pair = 128},
 };
@@ -1038,16 +1038,16 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = qk_norm_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 99584,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = qk_norm_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 100032,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = qk_norm_rows_v3, .tile = 256, .own = 273408, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = qk_norm_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 99584,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = qk_norm_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 100032,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = qk_norm_rows_any, .tile = 128, .own = 173568, .of_pair = 128},
 };

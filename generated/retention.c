@@ -34,16 +34,16 @@
    numbers.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      533120 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 156032 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 242496 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 256 queries;
      533056 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 156032 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 242496 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      434752 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 155648 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 241920 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 156032 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 242496 bytes of workspace per thread
 
    Contents:
      loops      retention_rows, retention_linear, retention_few
@@ -374,7 +374,7 @@ TARGET APART void T(retention_begin)(const struct call *call, int64_t task, cons
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -442,7 +442,7 @@ TARGET APART void T(retention_keys)(const struct call *call, int64_t task, const
             }
         }
         /* state[f][e] = sum over j of key_features_2 * v */
-        T(dot3)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+        T(dot3)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
     }
 }
 
@@ -458,7 +458,7 @@ TARGET APART void T(retention_fold)(const struct call *call, int64_t task, const
     const int64_t g = task / members % kv_heads;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried = carried * select(pow(1 - pow(2.0f, (-5 - ((g * members) + m)) * 1.0f),
            32) < 0.5f, pow(1 - pow(2.0f, ... */
@@ -474,8 +474,8 @@ TARGET APART void T(retention_fold)(const struct call *call, int64_t task, const
                 T(store)(carried + f * 64 + e, carried_new11);
                 T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) * (float)t_10);
                 T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                    T(load)(state + (chunk - chunk0) * 4096 + f * 64 + e) - (carried_new11 * (float)t_12), T(splat)(1));
-                T(store)(state + (chunk - chunk0) * 4096 + f * 64 + e, before_new7);
+                    T(load)(state + (chunk - chunk0) * 4112 + f * 64 + e) - (carried_new11 * (float)t_12), T(splat)(1));
+                T(store)(state + (chunk - chunk0) * 4112 + f * 64 + e, before_new7);
             }
         }
     }
@@ -567,7 +567,7 @@ TARGET APART void T(retention_queries)(const struct call *call, int64_t task, co
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4096, query, sum_from_state);
+        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4112, query, sum_from_state);
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -730,10 +730,10 @@ TARGET APART void T(retention_few_begin)(const struct call *call, int64_t task, 
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8256); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
-    float *const of_row = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const of_row = (float *)(void *)(share->shared + 49408); /* [r: 64] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -771,8 +771,8 @@ TARGET APART void T(retention_few_begin_2)(const struct call *call, int64_t task
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried = (float *)(void *)(share->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 49408); /* [r: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 32960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -806,16 +806,16 @@ TARGET APART void T(retention_few_keys)(const struct call *call, int64_t task, c
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, r: 64, e: 64] */
     float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
-    float *const of_row = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const of_row = (float *)(void *)(share->shared + 49408); /* [r: 64] */
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4096 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4112 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -870,9 +870,9 @@ TARGET APART void T(retention_few_keys)(const struct call *call, int64_t task, c
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-            T(dot7)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            T(dot7)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
 #else
-            T(dot9)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            T(dot9)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
 #endif
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -880,15 +880,15 @@ TARGET APART void T(retention_few_keys)(const struct call *call, int64_t task, c
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_8, T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4096 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4112 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot8)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096,
+            T(dot8)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot10)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4096);
+            T(dot10)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4112);
 #endif
     }
 }
@@ -903,15 +903,15 @@ TARGET APART void T(retention_few_fold)(const struct call *call, int64_t task, c
     const int64_t chunk0 = share->chunk0;
     const int64_t chunk1 = share->chunk1;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, r: 64, e: 64] */
-    float *const carried = (float *)(void *)(share->shared + 32768); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 49408); /* [r: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 32960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4096 + r * 64 + e), T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4112 + r * 64 + e), T(splat)(1));
                 }
             }
         }
@@ -929,7 +929,7 @@ TARGET APART void T(retention_few_queries)(const struct call *call, int64_t task
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(share->shared + 32768); /* [r: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 32960); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1103,14 +1103,14 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 204,
-     .head = retention_few_v4, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 65792, .slot = 16384,
+     .head = retention_few_v4, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 66112, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 204,
-     .head = retention_linear_v4, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32768,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_linear_v4, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32896,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = retention_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 65792,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 66112,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = retention_rows_v4, .tile = 256, .own = 533120, .of_pair = 128, .remembered = 1, .remembers = {270336}},
 };
@@ -1122,28 +1122,28 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 204,
-     .head = retention_few_v3, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 65792, .slot = 16384,
+     .head = retention_few_v3, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 66112, .slot = 16448,
          .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 204,
-     .head = retention_linear_v3, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32768,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_linear_v3, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32896,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = retention_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 65792,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 66112,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = retention_rows_v3, .tile = 256, .own = 533056, .of_pair = 128, .remembered = 1, .remembers = {270336}},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW, .from = 204,
-     .head = retention_few_any, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 65792,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_few_any, .tile = 0, .own = 110592, .few_rows = 49, .of_pair = 128, .shared = 66112,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .from = 204,
-     .head = retention_linear_any, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32768,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_linear_any, .tile = -1, .own = 57344, .of_token = 4160, .in_keys = 1, .shared = 32896,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = retention_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 65792,
-         .slot = 16384, .slots = 4, .together = 1},
+     .head = retention_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 66112,
+         .slot = 16448, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = retention_rows_any, .tile = 128, .own = 434752, .of_pair = 128, .remembered = 1, .remembers = {172032}},
 };

@@ -26,11 +26,11 @@
    Linear from 49 keys on: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65
    numbers.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 150144 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 150144 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 150144 bytes of workspace per thread
 
    Contents:
      loops      rwkv_rows, rwkv_linear, rwkv_terms
@@ -93,6 +93,12 @@ TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const flo
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot8)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation,
+    const float *kept, const float *lost)
+{
+    T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b, b_step, c,
+        /*c_row=*/64, compensation, kept, lost);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -219,7 +225,7 @@ TARGET APART void T(rwkv_begin)(const struct call *call, int64_t task, const str
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -258,8 +264,8 @@ TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const stru
     const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
     float *const log_decay_total = (float *)(void *)(share->work + 24576); /* [d: 64] */
     float *const log_decay_rest = (float *)(void *)(share->work + 24832); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
     float *const rate_tile = (float *)(void *)(share->work + 25088); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile = rate_array, with zeros beyond the last row */
@@ -315,11 +321,11 @@ TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const stru
             }
         }
         /* state[f][e] = sum over j of key_features * v */
-        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
         /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
         for (int64_t d = 0; d < 64; d += LANES) {
-            T(store)(state_decay + (chunk - chunk0) * 4224 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
-            T(store)(state_decay_low + (chunk - chunk0) * 4224 + d,
+            T(store)(state_decay + (chunk - chunk0) * 4240 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            T(store)(state_decay_low + (chunk - chunk0) * 4240 + d,
                 T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
         }
     }
@@ -335,17 +341,17 @@ TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const stru
     const int64_t chunk1 = share->chunk1;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
     float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
     float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
            exp2((state_decay + state_decay_low) * 1.442695f), ... */
         for (int64_t f = f0; f < f1; f += LANES) {
-            const T(vec) t_10 = T(load)(state_decay + (chunk - chunk0) * 4224 + f) + T(load)(state_decay_low + (chunk -
-                chunk0) * 4224 + f);
+            const T(vec) t_10 = T(load)(state_decay + (chunk - chunk0) * 4240 + f) + T(load)(state_decay_low + (chunk -
+                chunk0) * 4240 + f);
             const T(vec) t_11 = T(exp2)(t_10 * 1.442695f);
             const T(mask) t_12 = t_11 < 0.5f;
             T(store)(kept_share + f, T(pick)(t_12, t_11, T(splat)(1.0f)));
@@ -364,9 +370,9 @@ TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const stru
                     T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
                         kept_share_15);
                     T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new16 * lost_share[f]),
+                        T(load)(state + (chunk - chunk0) * 4240 + f * 64 + e) - (carried_new16 * lost_share[f]),
                         T(splat)(1));
-                    T(store)(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new14);
+                    T(store)(state + (chunk - chunk0) * 4240 + f * 64 + e, before_new14);
                 }
             }
         }
@@ -489,7 +495,7 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
                 }
             }
             /* sum_from_state[i][e] = sum over f of query * state */
-            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state);
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -544,6 +550,115 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
     }
 }
 
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(rwkv_keys_alone)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const key_features = (float *)(void *)(share->work + 0); /* [j: 32, f: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16448); /* [f: 64, e: 64] */
+    float *const log_decay = (float *)(void *)(share->work + 0); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(share->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(share->work + 16384); /* [j: 32, d: 64] */
+    const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
+        call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
+    const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
+    float *const log_decay_total = (float *)(void *)(share->work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(share->work + 24832); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16448); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16704); /* [chunk, d: 64] */
+    float *const rate_tile = (float *)(void *)(share->work + 25088); /* [d: 64] */
+    float *const kept_share_2 = (float *)(void *)(share->slots + 0); /* [chunk, f: 64] */
+    float *const lost_share_2 = (float *)(void *)(share->slots + 256); /* [chunk, f: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* log_decay = max(exp(rate_tile) * -1.0f, -1e+04f) */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            const T(vec) t_31 = T(max)(T(exp)(T(load)(rate_tile + d)) * (-1.0f), T(splat)(-1e+04f));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(log_decay + j * 64 + d, t_31);
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(log_decay_total + d, T(splat)(0.0f));
+            T(store)(log_decay_rest + d, T(splat)(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += LANES) {
+                const T(vec) log_decay_total_32 = T(load)(log_decay_total + d);
+                const T(vec) log_decay_33 = T(load)(log_decay + (position0 - j0) * 64 + d);
+                const T(vec) log_decay_next_new34 = log_decay_total_32 + log_decay_33;
+                const T(vec) log_decay_rest_35 = T(load)(log_decay_rest + d);
+                const T(vec) t_36 = log_decay_next_new34 - log_decay_total_32;
+                const T(vec) log_decay_rest_new37 = log_decay_rest_35 + ((log_decay_total_32 - (log_decay_next_new34 -
+                    t_36)) + (log_decay_33 - t_36));
+                T(store)(log_decay_rest + d, log_decay_rest_new37);
+                T(store)(log_decay_total + d, log_decay_next_new34);
+                T(store)(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new34);
+                T(store)(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new37);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) log_decay_sum_38 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const T(vec) log_decay_sum_low_39 = T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(key_features + j * 64 + f, T(load)(k + (j0 + j) * k_row + f) * T(exp2)(((log_decay_sum_38 -
+                    T(load)(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_39 - T(load)(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
+            }
+        }
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(state_decay + (chunk - chunk0) * 4240 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            T(store)(state_decay_low + (chunk - chunk0) * 4240 + d,
+                T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
+        /* kept_share_2 = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f ... */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) t_40 = T(load)(state_decay + (chunk - chunk0) * 4240 + f) + T(load)(state_decay_low + (chunk -
+                chunk0) * 4240 + f);
+            const T(vec) t_41 = T(exp2)(t_40 * 1.442695f);
+            const T(mask) t_42 = t_41 < 0.5f;
+            T(store)(kept_share_2 + (chunk - chunk0) * 4240 + f, T(pick)(t_42, t_41, T(splat)(1.0f)));
+            T(store)(lost_share_2 + (chunk - chunk0) * 4240 + f, T(pick)(t_42, T(splat)(0.0f), -T(expm1)(t_40)));
+        }
+        /* carried[f][e] = carried * kept_share_2 - carried * lost_share_2 + sum over j of key_features * v */
+        T(dot8)(j1 - j0, key_features, v + j0 * v_row, v_row, carried, carried_compensation,
+            kept_share_2 + (chunk - chunk0) * 4240, lost_share_2 + (chunk - chunk0) * 4240);
+    }
+}
+
 /* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(rwkv_linear)(const struct call *call, int64_t task, struct share *share)
 {
@@ -553,23 +668,35 @@ TARGET static void T(rwkv_linear)(const struct call *call, int64_t task, struct 
         T(rwkv_begin)(call, task, share, iteration);
     synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(share, chunks - first);
-    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
-        share->chunk0 = first + segment * length;
-        share->chunk1 = min(share->chunk0 + length, chunks);
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(rwkv_keys)(call, task, share, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(share, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(rwkv_fold)(call, task, share, iteration);
-            pass_segment(share, group, segment);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(rwkv_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(rwkv_keys_alone)(call, task, share, share->chunk0);
+
         }
-        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
-            T(rwkv_queries)(call, task, share, iteration);
+    } else {
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(rwkv_keys)(call, task, share, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(share, group, segment);
+                const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(rwkv_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
+            }
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(rwkv_queries)(call, task, share, iteration);
+        }
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    share->segments += (max(chunks - first, 0) + length - 1) / length;
     synchronise(share);
 }
 
@@ -743,8 +870,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .from = 49,
-     .head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32896,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = rwkv_rows_v4, .tile = 64, .own = 415744, .of_pair = 128},
     {.role = RUN_TERMS,
@@ -758,8 +885,8 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .from = 49,
-     .head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32896,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = rwkv_rows_v3, .tile = 64, .own = 415744, .of_pair = 128},
     {.role = RUN_TERMS,
@@ -768,8 +895,8 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .from = 49,
-     .head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
-         .slot = 16896, .slots = 4, .together = 1},
+     .head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32896,
+         .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = rwkv_rows_any, .tile = 64, .own = 415744, .of_pair = 128},
     {.role = RUN_TERMS,

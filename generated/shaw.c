@@ -68,11 +68,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 249344 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 199168 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 199616 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 249344 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 199168 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 199616 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 249344 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 199168 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 199616 bytes of workspace per thread
 
    Contents:
      loops      shaw_rows, shaw_few
@@ -409,21 +409,21 @@ TARGET APART void T(shaw_few_begin_2)(const struct call *call, int64_t task, con
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 34560); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 34816); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 51200); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 33536); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 51456); /* [r: 64] */
-    float *const carried_sum_4 = (float *)(void *)(share->shared + 33792); /* [r: 64] */
-    float *const carried_sum_4_compensation = (float *)(void *)(share->shared + 51712); /* [r: 64] */
-    float *const carried_sum_5 = (float *)(void *)(share->shared + 34048); /* [r: 64] */
-    float *const carried_sum_5_compensation = (float *)(void *)(share->shared + 51968); /* [r: 64] */
-    float *const carried_sum_6 = (float *)(void *)(share->shared + 34304); /* [r: 64] */
-    float *const carried_sum_6_compensation = (float *)(void *)(share->shared + 52224); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 34688); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 34944); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 51392); /* [r: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 33664); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 51648); /* [r: 64] */
+    float *const carried_sum_4 = (float *)(void *)(share->shared + 33920); /* [r: 64] */
+    float *const carried_sum_4_compensation = (float *)(void *)(share->shared + 51904); /* [r: 64] */
+    float *const carried_sum_5 = (float *)(void *)(share->shared + 34176); /* [r: 64] */
+    float *const carried_sum_5_compensation = (float *)(void *)(share->shared + 52160); /* [r: 64] */
+    float *const carried_sum_6 = (float *)(void *)(share->shared + 34432); /* [r: 64] */
+    float *const carried_sum_6_compensation = (float *)(void *)(share->shared + 52416); /* [r: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -487,33 +487,33 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const weight_3 = (float *)(void *)(share->work + 37120); /* [r: 64, j: 128 of 144] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
     float *const weight_4 = (float *)(void *)(share->work + 37120); /* [r: 64, j: 128 of 144] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
     float *const weight_5 = (float *)(void *)(share->work + 37120); /* [r: 64, j: 128 of 144] */
-    float *const state_sum_4 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64] */
+    float *const state_sum_4 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64] */
     float *const weight_6 = (float *)(void *)(share->work + 37120); /* [r: 64, j: 128 of 144] */
-    float *const state_sum_5 = (float *)(void *)(share->slots + 17664); /* [chunk, r: 64] */
-    float *const state_sum_6 = (float *)(void *)(share->slots + 17920); /* [chunk, r: 64] */
+    float *const state_sum_5 = (float *)(void *)(share->slots + 17728); /* [chunk, r: 64] */
+    float *const state_sum_6 = (float *)(void *)(share->slots + 17984); /* [chunk, r: 64] */
     float *const x_at = (float *)(void *)(share->work + 37120); /* [r: 64, j: 128 of 144] */
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4544 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4560 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_sum_2 = 0.0f; state_sum_3 = 0.0f; state_sum_4 = 0.0f;
        state_sum_5 = 0.0f; state_su ... */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4544 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
-        T(store)(state_sum_2 + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
-        T(store)(state_sum_3 + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
-        T(store)(state_sum_4 + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
-        T(store)(state_sum_5 + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
-        T(store)(state_sum_6 + (chunk - chunk0) * 4544 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4560 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
+        T(store)(state_sum_2 + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
+        T(store)(state_sum_3 + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
+        T(store)(state_sum_4 + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
+        T(store)(state_sum_5 + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
+        T(store)(state_sum_6 + (chunk - chunk0) * 4560 + r, T(splat)(0.0f));
     }
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
@@ -525,7 +525,7 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4544 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4560 + r));
         }
         /* x_at = x_array, at computed subscripts */
         for (int64_t r = 0; r < rows; r++) {
@@ -550,20 +550,20 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4544 + r]) state_max[(chunk - chunk0) * 4544 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4560 + r]) state_max[(chunk - chunk0) * 4560 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_0 = T(load)(old_max + r);
-            const T(vec) old_max_new1 = T(exp2)(old_max_0 - T(load)(state_max + (chunk - chunk0) * 4544 + r));
+            const T(vec) old_max_new1 = T(exp2)(old_max_0 - T(load)(state_max + (chunk - chunk0) * 4560 + r));
             T(store)(old_max + r, old_max_new1);
-            T(store)(state_sum + (chunk - chunk0) * 4544 + r, T(load)(state_sum + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4560 + r, T(load)(state_sum + (chunk - chunk0) * 4560 + r) *
                 old_max_new1);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4544
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4560
                     + r])));
             }
         }
@@ -571,16 +571,16 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4544 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4544 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4560 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4560 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
 #if OF(1, 0, 0)
-        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4544, attn_is_intel() ? 16 : 0);
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4560, attn_is_intel() ? 16 : 0);
 #else
-        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4544);
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4560);
 #endif
         /* state_sum += score */
         for (int64_t r = 0; r < rows; r++) {
@@ -591,11 +591,11 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4544 + r] += total;
+            state_sum[(chunk - chunk0) * 4560 + r] += total;
         }
         /* state_sum_2 = state_sum_2 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_2 + (chunk - chunk0) * 4544 + r, T(load)(state_sum_2 + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum_2 + (chunk - chunk0) * 4560 + r, T(load)(state_sum_2 + (chunk - chunk0) * 4560 + r) *
                 T(load)(old_max + r));
         }
         /* weight_3 = score * (j <= (((r % n_q) + query_start) + -2)) */
@@ -615,11 +615,11 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_2[(chunk - chunk0) * 4544 + r] += total;
+            state_sum_2[(chunk - chunk0) * 4560 + r] += total;
         }
         /* state_sum_3 = state_sum_3 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_3 + (chunk - chunk0) * 4544 + r, T(load)(state_sum_3 + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum_3 + (chunk - chunk0) * 4560 + r, T(load)(state_sum_3 + (chunk - chunk0) * 4560 + r) *
                 T(load)(old_max + r));
         }
         /* weight_4 = score * ((j - ((r % n_q) + query_start)) == -1) */
@@ -639,11 +639,11 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_3[(chunk - chunk0) * 4544 + r] += total;
+            state_sum_3[(chunk - chunk0) * 4560 + r] += total;
         }
         /* state_sum_4 = state_sum_4 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_4 + (chunk - chunk0) * 4544 + r, T(load)(state_sum_4 + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum_4 + (chunk - chunk0) * 4560 + r, T(load)(state_sum_4 + (chunk - chunk0) * 4560 + r) *
                 T(load)(old_max + r));
         }
         /* weight_5 = score * (j == ((r % n_q) + query_start)) */
@@ -663,11 +663,11 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_4[(chunk - chunk0) * 4544 + r] += total;
+            state_sum_4[(chunk - chunk0) * 4560 + r] += total;
         }
         /* state_sum_5 = state_sum_5 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_5 + (chunk - chunk0) * 4544 + r, T(load)(state_sum_5 + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum_5 + (chunk - chunk0) * 4560 + r, T(load)(state_sum_5 + (chunk - chunk0) * 4560 + r) *
                 T(load)(old_max + r));
         }
         /* weight_6 = score * ((j - ((r % n_q) + query_start)) == 1) */
@@ -687,11 +687,11 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_5[(chunk - chunk0) * 4544 + r] += total;
+            state_sum_5[(chunk - chunk0) * 4560 + r] += total;
         }
         /* state_sum_6 = state_sum_6 * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(state_sum_6 + (chunk - chunk0) * 4544 + r, T(load)(state_sum_6 + (chunk - chunk0) * 4544 + r) *
+            T(store)(state_sum_6 + (chunk - chunk0) * 4560 + r, T(load)(state_sum_6 + (chunk - chunk0) * 4560 + r) *
                 T(load)(old_max + r));
         }
         /* score = score * ((((r % n_q) + query_start) + 2) <= j) */
@@ -711,7 +711,7 @@ TARGET APART void T(shaw_few_keys)(const struct call *call, int64_t task, const 
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum_6[(chunk - chunk0) * 4544 + r] += total;
+            state_sum_6[(chunk - chunk0) * 4560 + r] += total;
         }
     }
 }
@@ -727,35 +727,35 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const state_sum_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
-    float *const state_sum_3 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
-    float *const state_sum_4 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64] */
-    float *const state_sum_5 = (float *)(void *)(share->slots + 17664); /* [chunk, r: 64] */
-    float *const state_sum_6 = (float *)(void *)(share->slots + 17920); /* [chunk, r: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const state_sum_2 = (float *)(void *)(share->slots + 16960); /* [chunk, r: 64] */
+    float *const state_sum_3 = (float *)(void *)(share->slots + 17216); /* [chunk, r: 64] */
+    float *const state_sum_4 = (float *)(void *)(share->slots + 17472); /* [chunk, r: 64] */
+    float *const state_sum_5 = (float *)(void *)(share->slots + 17728); /* [chunk, r: 64] */
+    float *const state_sum_6 = (float *)(void *)(share->slots + 17984); /* [chunk, r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 34560); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 34816); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 51200); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 33536); /* [r: 64] */
-    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 51456); /* [r: 64] */
-    float *const carried_sum_4 = (float *)(void *)(share->shared + 33792); /* [r: 64] */
-    float *const carried_sum_4_compensation = (float *)(void *)(share->shared + 51712); /* [r: 64] */
-    float *const carried_sum_5 = (float *)(void *)(share->shared + 34048); /* [r: 64] */
-    float *const carried_sum_5_compensation = (float *)(void *)(share->shared + 51968); /* [r: 64] */
-    float *const carried_sum_6 = (float *)(void *)(share->shared + 34304); /* [r: 64] */
-    float *const carried_sum_6_compensation = (float *)(void *)(share->shared + 52224); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 34688); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 34944); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried_sum_2_compensation = (float *)(void *)(share->shared + 51392); /* [r: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 33664); /* [r: 64] */
+    float *const carried_sum_3_compensation = (float *)(void *)(share->shared + 51648); /* [r: 64] */
+    float *const carried_sum_4 = (float *)(void *)(share->shared + 33920); /* [r: 64] */
+    float *const carried_sum_4_compensation = (float *)(void *)(share->shared + 51904); /* [r: 64] */
+    float *const carried_sum_5 = (float *)(void *)(share->shared + 34176); /* [r: 64] */
+    float *const carried_sum_5_compensation = (float *)(void *)(share->shared + 52160); /* [r: 64] */
+    float *const carried_sum_6 = (float *)(void *)(share->shared + 34432); /* [r: 64] */
+    float *const carried_sum_6_compensation = (float *)(void *)(share->shared + 52416); /* [r: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_7 = T(load)(carried_max + r);
             const T(vec) before_max_new8 = carried_max_7;
-            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 4544 + r);
+            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 4560 + r);
             const T(vec) carried_max_new10 = T(max)(T(load)(carried_max + r), state_max_9);
             T(store)(carried_max + r, carried_max_new10);
             const T(vec) carried_factor_new11 = T(exp2)(before_max_new8 - carried_max_new10);
@@ -765,7 +765,7 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
             const T(vec) carried_sum_13 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_13 * carried_factor_new11);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new11);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4544 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4560 + r) *
                 slot_factor_new12, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -779,7 +779,7 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_15);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4544 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4560 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -792,12 +792,12 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
             T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_17);
             const T(vec) slot_factor_18 = T(load)(slot_factor + r);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 4544 + r) * slot_factor_18, T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 4560 + r) * slot_factor_18, T(splat)(1));
             const T(vec) carried_sum_3_19 = T(load)(carried_sum_3 + r);
             T(store)(carried_sum_3 + r, carried_sum_3_19 * carried_factor_17);
             T(store)(carried_sum_3_compensation + r, T(load)(carried_sum_3_compensation + r) * carried_factor_17);
             T(add)(carried_sum_3 + r, carried_sum_3_compensation + r,
-                T(load)(state_sum_3 + (chunk - chunk0) * 4544 + r) * slot_factor_18, T(splat)(1));
+                T(load)(state_sum_3 + (chunk - chunk0) * 4560 + r) * slot_factor_18, T(splat)(1));
         }
         /* before_sum_4 = carried_sum_4; carried_sum_4 = carried_sum_4 * carried_factor;
            carried_sum_4_compensation = carried_sum_4_compens ... */
@@ -808,12 +808,12 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
             T(store)(carried_sum_4_compensation + r, T(load)(carried_sum_4_compensation + r) * carried_factor_21);
             const T(vec) slot_factor_22 = T(load)(slot_factor + r);
             T(add)(carried_sum_4 + r, carried_sum_4_compensation + r,
-                T(load)(state_sum_4 + (chunk - chunk0) * 4544 + r) * slot_factor_22, T(splat)(1));
+                T(load)(state_sum_4 + (chunk - chunk0) * 4560 + r) * slot_factor_22, T(splat)(1));
             const T(vec) carried_sum_5_23 = T(load)(carried_sum_5 + r);
             T(store)(carried_sum_5 + r, carried_sum_5_23 * carried_factor_21);
             T(store)(carried_sum_5_compensation + r, T(load)(carried_sum_5_compensation + r) * carried_factor_21);
             T(add)(carried_sum_5 + r, carried_sum_5_compensation + r,
-                T(load)(state_sum_5 + (chunk - chunk0) * 4544 + r) * slot_factor_22, T(splat)(1));
+                T(load)(state_sum_5 + (chunk - chunk0) * 4560 + r) * slot_factor_22, T(splat)(1));
         }
         /* before_sum_6 = carried_sum_6; carried_sum_6 = carried_sum_6 * carried_factor;
            carried_sum_6_compensation = carried_sum_6_compens ... */
@@ -823,7 +823,7 @@ TARGET APART void T(shaw_few_fold)(const struct call *call, int64_t task, const 
             T(store)(carried_sum_6 + r, carried_sum_6_24 * carried_factor_25);
             T(store)(carried_sum_6_compensation + r, T(load)(carried_sum_6_compensation + r) * carried_factor_25);
             T(add)(carried_sum_6 + r, carried_sum_6_compensation + r,
-                T(load)(state_sum_6 + (chunk - chunk0) * 4544 + r) * T(load)(slot_factor + r), T(splat)(1));
+                T(load)(state_sum_6 + (chunk - chunk0) * 4560 + r) * T(load)(slot_factor + r), T(splat)(1));
         }
     }
 }
@@ -842,13 +842,13 @@ TARGET APART void T(shaw_few_queries)(const struct call *call, int64_t task, con
     const float *const y_array = (const float *)call->array[ARRAY_y_array].at;
     const int64_t y_array_stride_0 = call->array[ARRAY_y_array].stride[0];
     const int64_t y_array_stride_1 = call->array[ARRAY_y_array].stride[1];
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_sum_2 = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried_sum_3 = (float *)(void *)(share->shared + 33536); /* [r: 64] */
-    float *const carried_sum_4 = (float *)(void *)(share->shared + 33792); /* [r: 64] */
-    float *const carried_sum_5 = (float *)(void *)(share->shared + 34048); /* [r: 64] */
-    float *const carried_sum_6 = (float *)(void *)(share->shared + 34304); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_sum_2 = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried_sum_3 = (float *)(void *)(share->shared + 33664); /* [r: 64] */
+    float *const carried_sum_4 = (float *)(void *)(share->shared + 33920); /* [r: 64] */
+    float *const carried_sum_5 = (float *)(void *)(share->shared + 34176); /* [r: 64] */
+    float *const carried_sum_6 = (float *)(void *)(share->shared + 34432); /* [r: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1043,8 +1043,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = shaw_few_v4, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 52480,
-         .slot = 18176, .slots = 4, .together = 1},
+     .head = shaw_few_v4, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 52672,
+         .slot = 18240, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = shaw_rows_v4, .tile = 64, .own = 249344, .of_pair = 128},
 };
@@ -1056,16 +1056,16 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = shaw_few_v3, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 52480,
-         .slot = 18176, .slots = 4, .together = 1},
+     .head = shaw_few_v3, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 52672,
+         .slot = 18240, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = shaw_rows_v3, .tile = 64, .own = 249344, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = shaw_few_any, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 52480,
-         .slot = 18176, .slots = 4, .together = 1},
+     .head = shaw_few_any, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 52672,
+         .slot = 18240, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = shaw_rows_any, .tile = 64, .own = 249344, .of_pair = 128},
 };

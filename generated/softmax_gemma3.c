@@ -45,11 +45,11 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 128 queries;
      689664 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 989696 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 990272 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 492288 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 989696 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 990272 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 32 queries; 393600 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 989696 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 990272 bytes of workspace per thread
 
    Contents:
      loops      softmax_gemma3_rows, softmax_gemma3_few, softmax_gemma3_prepare, softmax_gemma3_extend,
@@ -494,9 +494,9 @@ TARGET APART void T(softmax_gemma3_few_begin)(const struct call *call, int64_t t
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(share->shared + 65792); /* [t: 128, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 98560); /* [t: 128, r: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 65856); /* [t: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 98688); /* [t: 128, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 131520); /* [d: 256, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -556,11 +556,11 @@ TARGET APART void T(softmax_gemma3_few_begin_2)(const struct call *call, int64_t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 196864); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267008); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 267264); /* [r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 197120); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197376); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267328); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197632); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 267584); /* [r: 64, e: 256 of 272] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -602,7 +602,7 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 128, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 73728); /* [t: 128, j: 128 of 144] */
     float *const key_2 = (float *)(void *)(share->work + 147456); /* [d: 256, j: 128 of 144] */
-    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 131520); /* [d: 256, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -611,14 +611,14 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
     float *const k_tile = (float *)(void *)(share->work + 294912); /* [d: 256, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 17552 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e, T(splat)(0.0f));
             }
         }
     }
@@ -682,7 +682,7 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
         T(dot3)(round_up(j1 - j0, LANES), rows, query_2, key_2, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17552 + r));
         }
         if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
             /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
@@ -705,20 +705,20 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 17536 + r]) state_max[(chunk - chunk0) * 17536 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 17552 + r]) state_max[(chunk - chunk0) * 17552 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_12 = T(load)(old_max + r);
-            const T(vec) old_max_new13 = T(exp2)(old_max_12 - T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            const T(vec) old_max_new13 = T(exp2)(old_max_12 - T(load)(state_max + (chunk - chunk0) * 17552 + r));
             T(store)(old_max + r, old_max_new13);
-            T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 old_max_new13);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17536
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17552
                     + r])));
             }
         }
@@ -731,21 +731,21 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 17536 + r] += total;
+            state_sum[(chunk - chunk0) * 17552 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e,
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
             v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_14 = (r % n_q) + query_start - 1023;
@@ -754,15 +754,15 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
                     const T(ints) t_15 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), T(mask));
                 }
-                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17552 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552);
 #endif
     }
 }
@@ -779,20 +779,20 @@ TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t ta
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const carried_max = (float *)(void *)(share->shared + 196864); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 197120); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267008); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 267264); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197376); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267328); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197632); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 267584); /* [r: 64, e: 256 of 272] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_17 = T(load)(carried_max + r);
             const T(vec) before_max_new18 = carried_max_17;
-            const T(vec) state_max_19 = T(load)(state_max + (chunk - chunk0) * 17536 + r);
+            const T(vec) state_max_19 = T(load)(state_max + (chunk - chunk0) * 17552 + r);
             const T(vec) carried_max_new20 = T(max)(T(load)(carried_max + r), state_max_19);
             T(store)(carried_max + r, carried_max_new20);
             const T(vec) carried_factor_new21 = T(exp2)(before_max_new18 - carried_max_new20);
@@ -802,7 +802,7 @@ TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t ta
             const T(vec) carried_sum_23 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_23 * carried_factor_new21);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new21);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 slot_factor_new22, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -816,7 +816,7 @@ TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t ta
                     T(store)(carried_compensation + r * 272 + e, T(load)(carried_compensation + r * 272 + e) *
                         carried_factor_25);
                     T(add)(carried + r * 272 + e, carried_compensation + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -834,8 +834,8 @@ TARGET APART void T(softmax_gemma3_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197376); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197632); /* [r: 64, e: 256 of 272] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 256 of 272] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1203,10 +1203,10 @@ TARGET APART void T(softmax_gemma3_extend_few_begin)(const struct call *call, in
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
     float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
     float *const query = (float *)(void *)(share->shared + 256); /* [d: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(share->shared + 65792); /* [t: 128, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 98560); /* [t: 128, r: 64] */
-    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
-    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const query_cos = (float *)(void *)(share->shared + 65856); /* [t: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 98688); /* [t: 128, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 131520); /* [d: 256, r: 64] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 197120); /* [r: 64, d: 256 of 272] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1268,11 +1268,11 @@ TARGET APART void T(softmax_gemma3_extend_few_begin_2)(const struct call *call, 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 266496); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 336640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 336896); /* [r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 266816); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 267072); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 337024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267328); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 337280); /* [r: 64, e: 256 of 272] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1310,21 +1310,21 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 197120); /* [r: 64, d: 256 of 272] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 17552 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1363,7 +1363,7 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
             }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17552 + r));
         }
         if ((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
             /* score = select(((((r % n_q) + query_start) + -1023) <= j) && (j <= ((r % n_q) + query_start)), score,
@@ -1386,20 +1386,20 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 17536 + r]) state_max[(chunk - chunk0) * 17536 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 17552 + r]) state_max[(chunk - chunk0) * 17552 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_7 = T(load)(old_max + r);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 17552 + r));
             T(store)(old_max + r, old_max_new8);
-            T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17536
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17552
                     + r])));
             }
         }
@@ -1412,14 +1412,14 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 17536 + r] += total;
+            state_sum[(chunk - chunk0) * 17552 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e,
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * old_max[r]);
                 }
             }
         }
@@ -1429,7 +1429,7 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
                 share->work + 212992);
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !T(finite)(paged_v + j0
             * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_9 = (r % n_q) + query_start - 1023;
@@ -1438,16 +1438,16 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
                     const T(ints) t_10 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), T(mask));
                 }
-                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144,
+                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17552 + r * 272, score + r * 144,
                     paged_v + j0 * v_row, v_row, j1 - j0, in_region);
             }
         } else
             if (paged_v)
 #if OF(1, 0, 0)
-                T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+                T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552,
                     attn_is_intel() ? 16 : 0, after_v);
 #else
-                T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+                T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552, after_v);
 #endif
             else
                 for (int64_t at = j0, end; at < j1; at = end) {
@@ -1457,10 +1457,10 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
                         *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
                             OF(32, 32, 64));
 #if OF(1, 0, 0)
-                    T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                    T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17552,
                         attn_is_intel() ? 16 : 0, after);
 #else
-                    T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                    T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17552,
                         after);
 #endif
                 }
@@ -1485,21 +1485,21 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 197120); /* [r: 64, d: 256 of 272] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 17552 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1537,7 +1537,7 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
             }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17552 + r));
         }
         /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
@@ -1548,20 +1548,20 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 17536 + r]) state_max[(chunk - chunk0) * 17536 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 17552 + r]) state_max[(chunk - chunk0) * 17552 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_12 = T(load)(old_max + r);
-            const T(vec) old_max_new13 = T(exp2)(old_max_12 - T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            const T(vec) old_max_new13 = T(exp2)(old_max_12 - T(load)(state_max + (chunk - chunk0) * 17552 + r));
             T(store)(old_max + r, old_max_new13);
-            T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 old_max_new13);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17536
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17552
                     + r])));
             }
         }
@@ -1574,24 +1574,24 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 17536 + r] += total;
+            state_sum[(chunk - chunk0) * 17552 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e,
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (paged_v)
 #if OF(1, 0, 0)
-            T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+            T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552,
                 attn_is_intel() ? 16 : 0, after_v);
 #else
-            T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536, after_v);
+            T(dot8)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552, after_v);
 #endif
         else
             for (int64_t at = j0, end; at < j1; at = end) {
@@ -1601,10 +1601,10 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
                     *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
                         OF(32, 32, 64));
 #if OF(1, 0, 0)
-                T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17552,
                     attn_is_intel() ? 16 : 0, after);
 #else
-                T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17536,
+                T(dot8)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 17552,
                     after);
 #endif
             }
@@ -1623,20 +1623,20 @@ TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const carried_max = (float *)(void *)(share->shared + 266496); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 266816); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 336640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 336896); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 267072); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 337024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267328); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 337280); /* [r: 64, e: 256 of 272] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_14 = T(load)(carried_max + r);
             const T(vec) before_max_new15 = carried_max_14;
-            const T(vec) state_max_16 = T(load)(state_max + (chunk - chunk0) * 17536 + r);
+            const T(vec) state_max_16 = T(load)(state_max + (chunk - chunk0) * 17552 + r);
             const T(vec) carried_max_new17 = T(max)(T(load)(carried_max + r), state_max_16);
             T(store)(carried_max + r, carried_max_new17);
             const T(vec) carried_factor_new18 = T(exp2)(before_max_new15 - carried_max_new17);
@@ -1646,7 +1646,7 @@ TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int
             const T(vec) carried_sum_20 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_20 * carried_factor_new18);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new18);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 slot_factor_new19, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -1660,7 +1660,7 @@ TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int
                     T(store)(carried_compensation + r * 272 + e, T(load)(carried_compensation + r * 272 + e) *
                         carried_factor_22);
                     T(add)(carried + r * 272 + e, carried_compensation + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1678,8 +1678,8 @@ TARGET APART void T(softmax_gemma3_extend_few_queries)(const struct call *call, 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 267072); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267328); /* [r: 64, e: 256 of 272] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 256 of 272] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1720,12 +1720,12 @@ TARGET APART void T(softmax_gemma3_extend_few_move)(const struct call *call, int
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 3328;
     for (int64_t r = first; r < first + rows; r++, row += 3328) {
-        move_bytes(row + 0, share->shared + 196864 + r * 1088, 1088, back);
-        move_bytes(row + 1088, share->shared + 266496 + r * 4, 4, back);
-        move_bytes(row + 1092, share->shared + 266752 + r * 4, 4, back);
-        move_bytes(row + 1096, share->shared + 336640 + r * 4, 4, back);
-        move_bytes(row + 1100, share->shared + 267008 + r * 1088, 1088, back);
-        move_bytes(row + 2188, share->shared + 336896 + r * 1088, 1088, back);
+        move_bytes(row + 0, share->shared + 197120 + r * 1088, 1088, back);
+        move_bytes(row + 1088, share->shared + 266816 + r * 4, 4, back);
+        move_bytes(row + 1092, share->shared + 267072 + r * 4, 4, back);
+        move_bytes(row + 1096, share->shared + 337024 + r * 4, 4, back);
+        move_bytes(row + 1100, share->shared + 267328 + r * 1088, 1088, back);
+        move_bytes(row + 2188, share->shared + 337280 + r * 1088, 1088, back);
     }
 }
 
@@ -2010,14 +2010,14 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gemma3_few_v4, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 16, .of_pair = 512,
-         .shared = 336896, .slot = 70144, .slots = 3, .together = 1},
+         .shared = 337280, .slot = 70208, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gemma3_rows_v4, .tile = 128, .own = 689664, .of_pair = 512},
     {.role = RUN_PREPARE,
      .rows = softmax_gemma3_prepare_v4, .tile = 64, .own = 245760, .of_pair = 512},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gemma3_extend_few_v4, .tile = 0, .own = 344064, .few_rows = 64, .lanes = 16, .of_pair = 512,
-         .shared = 406528, .slot = 70144, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_v4,
+         .shared = 406976, .slot = 70208, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_v4,
          .common_rows = 64, .common_chunk = 1024, .common_row = 3328,
          .common_range = softmax_gemma3_extend_few_range_v4},
     {.role = RUN_ATTEND,
@@ -2032,14 +2032,14 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gemma3_few_v3, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 8, .of_pair = 512,
-         .shared = 336896, .slot = 70144, .slots = 3, .together = 1},
+         .shared = 337280, .slot = 70208, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gemma3_rows_v3, .tile = 64, .own = 492288, .of_pair = 512},
     {.role = RUN_PREPARE,
      .rows = softmax_gemma3_prepare_v3, .tile = 64, .own = 245760, .of_pair = 512},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gemma3_extend_few_v3, .tile = 0, .own = 344064, .few_rows = 64, .lanes = 8, .of_pair = 512,
-         .shared = 406528, .slot = 70144, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_v3,
+         .shared = 406976, .slot = 70208, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_v3,
          .common_rows = 64, .common_chunk = 1024, .common_row = 3328,
          .common_range = softmax_gemma3_extend_few_range_v3},
     {.role = RUN_ATTEND,
@@ -2049,14 +2049,14 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gemma3_few_any, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 4, .of_pair = 512,
-         .shared = 336896, .slot = 70144, .slots = 3, .together = 1},
+         .shared = 337280, .slot = 70208, .slots = 3, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gemma3_rows_any, .tile = 32, .own = 393600, .of_pair = 512},
     {.role = RUN_PREPARE,
      .rows = softmax_gemma3_prepare_any, .tile = 64, .own = 245760, .of_pair = 512},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gemma3_extend_few_any, .tile = 0, .own = 344064, .few_rows = 64, .lanes = 4, .of_pair = 512,
-         .shared = 406528, .slot = 70144, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_any,
+         .shared = 406976, .slot = 70208, .slots = 4, .together = 1, .common = softmax_gemma3_extend_few_common_any,
          .common_rows = 64, .common_chunk = 1024, .common_row = 3328,
          .common_range = softmax_gemma3_extend_few_range_any},
     {.role = RUN_ATTEND,

@@ -33,13 +33,13 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 48 keys, in blocks of 256 queries;
      236544 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 245056 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 48 keys, in blocks of 256 queries;
      236544 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 245056 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 48 keys, in blocks of 128 queries;
      136704 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 245056 bytes of workspace per thread
 
    Contents:
      loops      softmax_gpt_oss_rows, softmax_gpt_oss_few, softmax_gpt_oss_saved, softmax_gpt_oss_row_sums,
@@ -486,8 +486,8 @@ TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t 
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8256); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -521,11 +521,11 @@ TARGET APART void T(softmax_gpt_oss_few_begin_2)(const struct call *call, int64_
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32960); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33216); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33472); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -565,7 +565,7 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -574,14 +574,14 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
     float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -612,7 +612,7 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
         T(dot3)(round_up(j1 - j0, LANES), rows, query, key, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
             /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
@@ -635,20 +635,20 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_8 = T(load)(old_max + r);
-            const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new9);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new9);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -661,21 +661,21 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_10 = (r % n_q) + query_start - 127;
@@ -684,15 +684,15 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
                     const T(ints) t_11 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -709,20 +709,20 @@ TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t t
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32960); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33216); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33472); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_13 = T(load)(carried_max + r);
             const T(vec) before_max_new14 = carried_max_13;
-            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new16 = T(max)(T(load)(carried_max + r), state_max_15);
             T(store)(carried_max + r, carried_max_new16);
             const T(vec) carried_factor_new17 = T(exp2)(before_max_new14 - carried_max_new16);
@@ -732,7 +732,7 @@ TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t t
             const T(vec) carried_sum_19 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_19 * carried_factor_new17);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new17);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new18, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -746,7 +746,7 @@ TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t t
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_21);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -767,9 +767,9 @@ TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_
     const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
         call->array[ARRAY_sink_array].stride[0];
     const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
-    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32960); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33216); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33472); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1797,9 +1797,9 @@ TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, i
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8256); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16512); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 32960); /* [r: 64, d: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1835,11 +1835,11 @@ TARGET APART void T(softmax_gpt_oss_extend_few_begin_2)(const struct call *call,
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66368); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66624); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1877,21 +1877,21 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 32960); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1930,7 +1930,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
             }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
             /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
@@ -1953,20 +1953,20 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_5 = T(load)(old_max + r);
-            const T(vec) old_max_new6 = T(exp2)(old_max_5 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new6 = T(exp2)(old_max_5 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new6);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new6);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -1979,14 +1979,14 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -1996,7 +1996,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
                 share->work + 69888);
         if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !T(finite)(paged_v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_7 = (r % n_q) + query_start - 127;
@@ -2005,16 +2005,16 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
                     const T(ints) t_8 = j0 + j + T(lane);
                     in_region[j / LANES] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, paged_v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
             if (paged_v)
 #if OF(1, 0, 0)
-                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                     attn_is_intel() ? 16 : 0, after_v);
 #else
-                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240, after_v);
 #endif
             else
                 for (int64_t at = j0, end; at < j1; at = end) {
@@ -2024,10 +2024,10 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
                         *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
                             OF(32, 32, 64));
 #if OF(1, 0, 0)
-                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4240,
                         attn_is_intel() ? 16 : 0, after);
 #else
-                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4240,
                         after);
 #endif
                 }
@@ -2052,21 +2052,21 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 32960); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -2104,7 +2104,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
             }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         /* state_max max= score */
         for (int64_t r = 0; r < rows; r++) {
@@ -2115,20 +2115,20 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_10 = T(load)(old_max + r);
-            const T(vec) old_max_new11 = T(exp2)(old_max_10 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new11 = T(exp2)(old_max_10 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new11);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new11);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -2141,24 +2141,24 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (paged_v)
 #if OF(1, 0, 0)
-            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0, after_v);
 #else
-            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240, after_v);
 #endif
         else
             for (int64_t at = j0, end; at < j1; at = end) {
@@ -2168,10 +2168,10 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
                     *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
                         OF(32, 32, 64));
 #if OF(1, 0, 0)
-                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4240,
                     attn_is_intel() ? 16 : 0, after);
 #else
-                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4240,
                     after);
 #endif
             }
@@ -2190,20 +2190,20 @@ TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, in
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49408); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66368); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66624); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_12 = T(load)(carried_max + r);
             const T(vec) before_max_new13 = carried_max_12;
-            const T(vec) state_max_14 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_14 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new15 = T(max)(T(load)(carried_max + r), state_max_14);
             T(store)(carried_max + r, carried_max_new15);
             const T(vec) carried_factor_new16 = T(exp2)(before_max_new13 - carried_max_new15);
@@ -2213,7 +2213,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, in
             const T(vec) carried_sum_18 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_18 * carried_factor_new16);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new16);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new17, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -2227,7 +2227,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, in
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_20);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -2248,9 +2248,9 @@ TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call,
     const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
         call->array[ARRAY_sink_array].stride[0];
     const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
-    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -2294,12 +2294,12 @@ TARGET APART void T(softmax_gpt_oss_extend_few_move)(const struct call *call, in
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 832;
     for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, share->shared + 32768 + r * 256, 256, back);
-        move_bytes(row + 256, share->shared + 49152 + r * 4, 4, back);
-        move_bytes(row + 260, share->shared + 49408 + r * 4, 4, back);
-        move_bytes(row + 264, share->shared + 66048 + r * 4, 4, back);
-        move_bytes(row + 268, share->shared + 49664 + r * 256, 256, back);
-        move_bytes(row + 524, share->shared + 66304 + r * 256, 256, back);
+        move_bytes(row + 0, share->shared + 32960 + r * 256, 256, back);
+        move_bytes(row + 256, share->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 260, share->shared + 49664 + r * 4, 4, back);
+        move_bytes(row + 264, share->shared + 66368 + r * 4, 4, back);
+        move_bytes(row + 268, share->shared + 49920 + r * 256, 256, back);
+        move_bytes(row + 524, share->shared + 66624 + r * 256, 256, back);
     }
 }
 
@@ -2564,7 +2564,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gpt_oss_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 66624, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gpt_oss_rows_v4, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
@@ -2588,7 +2588,7 @@ static const struct program programs_v4[] = {
      .rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 61440, .of_pair = 128},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gpt_oss_extend_few_v4, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v4,
+         .shared = 83072, .slot = 16960, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v4,
          .common_rows = 64, .common_chunk = 1024, .common_row = 832,
          .common_range = softmax_gpt_oss_extend_few_range_v4},
     {.role = RUN_ATTEND,
@@ -2603,7 +2603,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gpt_oss_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 66624, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gpt_oss_rows_v3, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
@@ -2627,7 +2627,7 @@ static const struct program programs_v3[] = {
      .rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 61440, .of_pair = 128},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gpt_oss_extend_few_v3, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v3,
+         .shared = 83072, .slot = 16960, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v3,
          .common_rows = 64, .common_chunk = 1024, .common_row = 832,
          .common_range = softmax_gpt_oss_extend_few_range_v3},
     {.role = RUN_ATTEND,
@@ -2637,7 +2637,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_gpt_oss_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 66624, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_gpt_oss_rows_any, .tile = 128, .own = 136704, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
@@ -2661,7 +2661,7 @@ static const struct program programs_any[] = {
      .rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 61440, .of_pair = 128},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_gpt_oss_extend_few_any, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_any,
+         .shared = 83072, .slot = 16960, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_any,
          .common_rows = 64, .common_chunk = 1024, .common_row = 832,
          .common_range = softmax_gpt_oss_extend_few_range_any},
     {.role = RUN_ATTEND,

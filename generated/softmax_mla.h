@@ -78,9 +78,10 @@ int softmax_mla_state_copy(const struct attn_problem *problem, void *to, int64_t
    this length. */
 int softmax_mla_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
     int64_t count);
-/* Returns the bytes of a state as an array [B, heads, features, value_dim] of the type of sums: the sum of each
-   key's features times its value. Heads are those of k, or of q if their sums differ. Returns 0 if states have
-   other sums, too, such as those of a denominator. */
+/* Returns the bytes of a state as an array [B, heads, numbers] of the type of sums. The numbers of a head are a
+   matrix [features, value_dim] for each weighted sum: the sum of each key's features times its value. A sum of
+   weights has a vector [features]. Heads are those of k, or of q if their sums differ. Returns 0 for a state
+   that is no such array. */
 size_t softmax_mla_state_sums(const struct attn_problem *problem);
 /* Sets all sequences of an initialised state to this array. They then have the length of the tokens that the
    kernel sums at a time. Returns ATTN_EFOLD if softmax_mla_state_sums() is 0. */

@@ -36,12 +36,12 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      543744 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      345600 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 246528 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
 
    Contents:
      loops      softmax_mrope_rows, softmax_mrope_few, softmax_mrope_prepare, softmax_mrope_extend,
@@ -432,8 +432,8 @@ TARGET APART void T(softmax_mrope_few_begin)(const struct call *call, int64_t ta
     const int64_t positions_array_stride_1 = call->array[ARRAY_positions_array].stride[1];
     const int64_t positions_array_stride_2 = call->array[ARRAY_positions_array].stride[2];
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 16448); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -483,11 +483,11 @@ TARGET APART void T(softmax_mrope_few_begin_2)(const struct call *call, int64_t 
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 65728); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103424); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -531,7 +531,7 @@ TARGET APART void T(softmax_mrope_few_keys)(const struct call *call, int64_t tas
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 64, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 36864); /* [t: 64, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 73728); /* [d: 128, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -540,14 +540,14 @@ TARGET APART void T(softmax_mrope_few_keys)(const struct call *call, int64_t tas
     float *const k_tile = (float *)(void *)(share->work + 147456); /* [d: 128, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 9360 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -589,7 +589,7 @@ TARGET APART void T(softmax_mrope_few_keys)(const struct call *call, int64_t tas
         T(dot3)(round_up(j1 - j0, LANES), rows, query, key, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9360 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -610,20 +610,20 @@ TARGET APART void T(softmax_mrope_few_keys)(const struct call *call, int64_t tas
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 9360 + r]) state_max[(chunk - chunk0) * 9360 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_16 = T(load)(old_max + r);
-            const T(vec) old_max_new17 = T(exp2)(old_max_16 - T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            const T(vec) old_max_new17 = T(exp2)(old_max_16 - T(load)(state_max + (chunk - chunk0) * 9360 + r));
             T(store)(old_max + r, old_max_new17);
-            T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 old_max_new17);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9360
                     + r])));
             }
         }
@@ -636,36 +636,36 @@ TARGET APART void T(softmax_mrope_few_keys)(const struct call *call, int64_t tas
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 9344 + r] += total;
+            state_sum[(chunk - chunk0) * 9360 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e,
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_18 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_18, T(mask));
                 }
-                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9360 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
 #endif
     }
 }
@@ -682,20 +682,20 @@ TARGET APART void T(softmax_mrope_few_fold)(const struct call *call, int64_t tas
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 65728); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103424); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_19 = T(load)(carried_max + r);
             const T(vec) before_max_new20 = carried_max_19;
-            const T(vec) state_max_21 = T(load)(state_max + (chunk - chunk0) * 9344 + r);
+            const T(vec) state_max_21 = T(load)(state_max + (chunk - chunk0) * 9360 + r);
             const T(vec) carried_max_new22 = T(max)(T(load)(carried_max + r), state_max_21);
             T(store)(carried_max + r, carried_max_new22);
             const T(vec) carried_factor_new23 = T(exp2)(before_max_new20 - carried_max_new22);
@@ -705,7 +705,7 @@ TARGET APART void T(softmax_mrope_few_fold)(const struct call *call, int64_t tas
             const T(vec) carried_sum_25 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_25 * carried_factor_new23);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new23);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 slot_factor_new24, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -719,7 +719,7 @@ TARGET APART void T(softmax_mrope_few_fold)(const struct call *call, int64_t tas
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_27);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -737,8 +737,8 @@ TARGET APART void T(softmax_mrope_few_queries)(const struct call *call, int64_t 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1079,9 +1079,9 @@ TARGET APART void T(softmax_mrope_extend_few_begin)(const struct call *call, int
     const int64_t positions_array_stride_1 = call->array[ARRAY_positions_array].stride[1];
     const int64_t positions_array_stride_2 = call->array[ARRAY_positions_array].stride[2];
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
-    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const query_sin = (float *)(void *)(share->shared + 16448); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 65728); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1133,11 +1133,11 @@ TARGET APART void T(softmax_mrope_extend_few_begin_2)(const struct call *call, i
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 102656); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 140096); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140352); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1175,21 +1175,21 @@ TARGET APART void T(softmax_mrope_extend_few_keys)(const struct call *call, int6
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 65728); /* [r: 64, d: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 9360 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1204,7 +1204,7 @@ TARGET APART void T(softmax_mrope_extend_few_keys)(const struct call *call, int6
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9360 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -1225,20 +1225,20 @@ TARGET APART void T(softmax_mrope_extend_few_keys)(const struct call *call, int6
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 9360 + r]) state_max[(chunk - chunk0) * 9360 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_9 = T(load)(old_max + r);
-            const T(vec) old_max_new10 = T(exp2)(old_max_9 - T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            const T(vec) old_max_new10 = T(exp2)(old_max_9 - T(load)(state_max + (chunk - chunk0) * 9360 + r));
             T(store)(old_max + r, old_max_new10);
-            T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 old_max_new10);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9360
                     + r])));
             }
         }
@@ -1251,36 +1251,36 @@ TARGET APART void T(softmax_mrope_extend_few_keys)(const struct call *call, int6
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 9344 + r] += total;
+            state_sum[(chunk - chunk0) * 9360 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e,
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_11 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_11, T(mask));
                 }
-                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9360 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
 #endif
     }
 }
@@ -1297,20 +1297,20 @@ TARGET APART void T(softmax_mrope_extend_few_fold)(const struct call *call, int6
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 102656); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 140096); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140352); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_12 = T(load)(carried_max + r);
             const T(vec) before_max_new13 = carried_max_12;
-            const T(vec) state_max_14 = T(load)(state_max + (chunk - chunk0) * 9344 + r);
+            const T(vec) state_max_14 = T(load)(state_max + (chunk - chunk0) * 9360 + r);
             const T(vec) carried_max_new15 = T(max)(T(load)(carried_max + r), state_max_14);
             T(store)(carried_max + r, carried_max_new15);
             const T(vec) carried_factor_new16 = T(exp2)(before_max_new13 - carried_max_new15);
@@ -1320,7 +1320,7 @@ TARGET APART void T(softmax_mrope_extend_few_fold)(const struct call *call, int6
             const T(vec) carried_sum_18 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_18 * carried_factor_new16);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new16);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 slot_factor_new17, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -1334,7 +1334,7 @@ TARGET APART void T(softmax_mrope_extend_few_fold)(const struct call *call, int6
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_20);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1352,8 +1352,8 @@ TARGET APART void T(softmax_mrope_extend_few_queries)(const struct call *call, i
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1551,14 +1551,14 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_mrope_few_v4, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 16, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_mrope_rows_v4, .tile = 256, .own = 543744, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_mrope_prepare_v4, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_mrope_extend_few_v4, .tile = 0, .own = 40960, .few_rows = 64, .lanes = 16, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_ATTEND,
      .rows = softmax_mrope_extend_v4, .tile = 64, .own = 256000, .of_pair = 256},
 };
@@ -1571,14 +1571,14 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_mrope_few_v3, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 8, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_mrope_rows_v3, .tile = 128, .own = 345600, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_mrope_prepare_v3, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_mrope_extend_few_v3, .tile = 0, .own = 40960, .few_rows = 64, .lanes = 8, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_ATTEND,
      .rows = softmax_mrope_extend_v3, .tile = 64, .own = 256000, .of_pair = 256},
 };
@@ -1586,14 +1586,14 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_mrope_few_any, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 4, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_mrope_rows_any, .tile = 64, .own = 246528, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_mrope_prepare_any, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_mrope_extend_few_any, .tile = 0, .own = 40960, .few_rows = 64, .lanes = 4, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_ATTEND,
      .rows = softmax_mrope_extend_any, .tile = 64, .own = 256000, .of_pair = 256},
 };

@@ -26,11 +26,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 97728 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 97728 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 123904 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 97280 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 97728 bytes of workspace per thread
 
    Contents:
      loops      softmax_natten_rows, softmax_natten_few, softmax_natten_saved, softmax_natten_row_sums,
@@ -342,11 +342,11 @@ TARGET APART void T(softmax_natten_few_begin_2)(const struct call *call, int64_t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 8192); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 32] */
+    float *const carried_max = (float *)(void *)(share->shared + 8256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 17024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [r: 64, e: 32] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -391,14 +391,14 @@ TARGET APART void T(softmax_natten_few_keys)(const struct call *call, int64_t ta
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 32] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 2176 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 2176 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 2192 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 2192 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 32; e_first += (2 * LANES)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 2176 + r * 32 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 2192 + r * 32 + e, T(splat)(0.0f));
             }
         }
     }
@@ -419,7 +419,7 @@ TARGET APART void T(softmax_natten_few_keys)(const struct call *call, int64_t ta
 #endif
             /* old_max = state_max */
             for (int64_t r = 0; r < rows; r += LANES) {
-                T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 2176 + r));
+                T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 2192 + r));
             }
             /* score = select((abs((((r % n_q) + query_start) / 32) - (j / 32)) <= 3) && (abs((((r % n_q) + query_start)
                % 32) - (j % 32)) <= 3 ... */
@@ -444,21 +444,21 @@ TARGET APART void T(softmax_natten_few_keys)(const struct call *call, int64_t ta
                         T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
                 const float largest = T(lane_max)(lanes_max);
-                if (largest > state_max[(chunk - chunk0) * 2176 + r]) state_max[(chunk - chunk0) * 2176 + r] = largest;
+                if (largest > state_max[(chunk - chunk0) * 2192 + r]) state_max[(chunk - chunk0) * 2192 + r] = largest;
             }
             /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
             for (int64_t r = 0; r < rows; r += LANES) {
                 const T(vec) old_max_3 = T(load)(old_max + r);
-                const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 2176 + r));
+                const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 2192 + r));
                 T(store)(old_max + r, old_max_new4);
-                T(store)(state_sum + (chunk - chunk0) * 2176 + r, T(load)(state_sum + (chunk - chunk0) * 2176 + r) *
+                T(store)(state_sum + (chunk - chunk0) * 2192 + r, T(load)(state_sum + (chunk - chunk0) * 2192 + r) *
                     old_max_new4);
             }
             /* score = exp2(score - state_max) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t r = 0; r < rows; r++) {
                     T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                        2176 + r])));
+                        2192 + r])));
                 }
             }
             /* state_sum += score */
@@ -470,21 +470,21 @@ TARGET APART void T(softmax_natten_few_keys)(const struct call *call, int64_t ta
                         T(mask)), term, T(splat)(0));
                 }
                 const float total = T(lane_sum)(lane_sums);
-                state_sum[(chunk - chunk0) * 2176 + r] += total;
+                state_sum[(chunk - chunk0) * 2192 + r] += total;
             }
             /* state = state * old_max */
             for (int64_t r = 0; r < rows; r++) {
                 for (int64_t e_first = 0; e_first < 32; e_first += (2 * LANES)) {
                     UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
-                        T(store)(state + (chunk - chunk0) * 2176 + r * 32 + e,
-                            T(load)(state + (chunk - chunk0) * 2176 + r * 32 + e) * old_max[r]);
+                        T(store)(state + (chunk - chunk0) * 2192 + r * 32 + e,
+                            T(load)(state + (chunk - chunk0) * 2192 + r * 32 + e) * old_max[r]);
                     }
                 }
             }
             /* state[r][e] += sum over j of score * v */
             if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 32),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
+                T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2192);
                 for (int64_t r = 0; r < rows; r++) {
                     T(mask) in_region[OF(8, 16, 32)] = {0};
                     const int64_t t_5 = ((r % n_q) + query_start) / 32;
@@ -495,15 +495,15 @@ TARGET APART void T(softmax_natten_few_keys)(const struct call *call, int64_t ta
                             63)) - ((t_5 - (t_6 / 32)) >> 63)) <= 3) & ((((t_7 - (t_6 % 32)) ^ ((t_7 - (t_6 % 32)) >>
                             63)) - ((t_7 - (t_6 % 32)) >> 63)) <= 3), T(mask));
                     }
-                    T(add_seen_lanes)(32, state + (chunk - chunk0) * 2176 + r * 32, score + r * 144, v + j0 * v_row,
+                    T(add_seen_lanes)(32, state + (chunk - chunk0) * 2192 + r * 32, score + r * 144, v + j0 * v_row,
                         v_row, j1 - j0, in_region);
                 }
             } else
 #if OF(1, 0, 0)
-                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176,
+                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2192,
                     attn_is_intel() ? 16 : 0);
 #else
-                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
+                T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2192);
 #endif
         }
     }
@@ -521,20 +521,20 @@ TARGET APART void T(softmax_natten_few_fold)(const struct call *call, int64_t ta
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 32] */
-    float *const carried_max = (float *)(void *)(share->shared + 8192); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 8256); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 32] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 17024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [r: 64, e: 32] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_8 = T(load)(carried_max + r);
             const T(vec) before_max_new9 = carried_max_8;
-            const T(vec) state_max_10 = T(load)(state_max + (chunk - chunk0) * 2176 + r);
+            const T(vec) state_max_10 = T(load)(state_max + (chunk - chunk0) * 2192 + r);
             const T(vec) carried_max_new11 = T(max)(T(load)(carried_max + r), state_max_10);
             T(store)(carried_max + r, carried_max_new11);
             const T(vec) carried_factor_new12 = T(exp2)(before_max_new9 - carried_max_new11);
@@ -544,7 +544,7 @@ TARGET APART void T(softmax_natten_few_fold)(const struct call *call, int64_t ta
             const T(vec) carried_sum_14 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_14 * carried_factor_new12);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new12);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 2176 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 2192 + r) *
                 slot_factor_new13, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -558,7 +558,7 @@ TARGET APART void T(softmax_natten_few_fold)(const struct call *call, int64_t ta
                     T(store)(carried_compensation + r * 32 + e, T(load)(carried_compensation + r * 32 + e) *
                         carried_factor_16);
                     T(add)(carried + r * 32 + e, carried_compensation + r * 32 + e,
-                        T(load)(state + (chunk - chunk0) * 2176 + r * 32 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 2192 + r * 32 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -576,8 +576,8 @@ TARGET APART void T(softmax_natten_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 32] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1260,7 +1260,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_natten_few_v4, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 16, .of_pair = 64,
-         .shared = 25344, .slot = 8704, .slots = 4, .together = 1},
+         .shared = 25536, .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_natten_rows_v4, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,
@@ -1282,8 +1282,8 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = softmax_natten_few_v3, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 8, .of_pair = 64, .shared = 25344,
-         .slot = 8704, .slots = 4, .together = 1},
+     .head = softmax_natten_few_v3, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 8, .of_pair = 64, .shared = 25536,
+         .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_natten_rows_v3, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,
@@ -1301,7 +1301,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_natten_few_any, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 4, .of_pair = 64,
-         .shared = 25344, .slot = 8704, .slots = 4, .together = 1},
+         .shared = 25536, .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_natten_rows_any, .tile = 64, .own = 123904, .of_pair = 64, .saves = 1},
     {.role = RUN_BACKWARD, .part = 3,

@@ -32,11 +32,11 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 128 queries;
      689664 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 994048 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 994624 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 492288 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 994048 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 994624 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 32 queries; 393600 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 994048 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 994624 bytes of workspace per thread
 
    Contents:
      loops      softmax_softcap_rows, softmax_softcap_few
@@ -360,8 +360,8 @@ TARGET APART void T(softmax_softcap_few_begin)(const struct call *call, int64_t 
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 128, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 32768); /* [t: 128, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 65536); /* [d: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 32832); /* [t: 128, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 65664); /* [d: 256, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -395,11 +395,11 @@ TARGET APART void T(softmax_softcap_few_begin_2)(const struct call *call, int64_
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 131072); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 131328); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 201216); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131584); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 201472); /* [r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 131264); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131520); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 201472); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131776); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 201728); /* [r: 64, e: 256 of 272] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -439,7 +439,7 @@ TARGET APART void T(softmax_softcap_few_keys)(const struct call *call, int64_t t
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 128, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 73728); /* [t: 128, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 147456); /* [d: 256, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 65536); /* [d: 256, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 65664); /* [d: 256, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -448,14 +448,14 @@ TARGET APART void T(softmax_softcap_few_keys)(const struct call *call, int64_t t
     float *const k_tile = (float *)(void *)(share->work + 294912); /* [d: 256, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 17552 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e, T(splat)(0.0f));
             }
         }
     }
@@ -496,7 +496,7 @@ TARGET APART void T(softmax_softcap_few_keys)(const struct call *call, int64_t t
         }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 17552 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -517,20 +517,20 @@ TARGET APART void T(softmax_softcap_few_keys)(const struct call *call, int64_t t
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 17536 + r]) state_max[(chunk - chunk0) * 17536 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 17552 + r]) state_max[(chunk - chunk0) * 17552 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_7 = T(load)(old_max + r);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 17536 + r));
+            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 17552 + r));
             T(store)(old_max + r, old_max_new8);
-            T(store)(state_sum + (chunk - chunk0) * 17536 + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 17552 + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17536
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 17552
                     + r])));
             }
         }
@@ -543,36 +543,36 @@ TARGET APART void T(softmax_softcap_few_keys)(const struct call *call, int64_t t
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 17536 + r] += total;
+            state_sum[(chunk - chunk0) * 17552 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 256; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 17536 + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 17552 + r * 272 + e,
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 256),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_9, T(mask));
                 }
-                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17536 + r * 272, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(256, state + (chunk - chunk0) * 17552 + r * 272, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 17552);
 #endif
     }
 }
@@ -589,20 +589,20 @@ TARGET APART void T(softmax_softcap_few_fold)(const struct call *call, int64_t t
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const carried_max = (float *)(void *)(share->shared + 131072); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 131264); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 131328); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 201216); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131584); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 201472); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131520); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 201472); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131776); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 201728); /* [r: 64, e: 256 of 272] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_10 = T(load)(carried_max + r);
             const T(vec) before_max_new11 = carried_max_10;
-            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 17536 + r);
+            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 17552 + r);
             const T(vec) carried_max_new13 = T(max)(T(load)(carried_max + r), state_max_12);
             T(store)(carried_max + r, carried_max_new13);
             const T(vec) carried_factor_new14 = T(exp2)(before_max_new11 - carried_max_new13);
@@ -612,7 +612,7 @@ TARGET APART void T(softmax_softcap_few_fold)(const struct call *call, int64_t t
             const T(vec) carried_sum_16 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_16 * carried_factor_new14);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new14);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17536 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 17552 + r) *
                 slot_factor_new15, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -626,7 +626,7 @@ TARGET APART void T(softmax_softcap_few_fold)(const struct call *call, int64_t t
                     T(store)(carried_compensation + r * 272 + e, T(load)(carried_compensation + r * 272 + e) *
                         carried_factor_18);
                     T(add)(carried + r * 272 + e, carried_compensation + r * 272 + e,
-                        T(load)(state + (chunk - chunk0) * 17536 + r * 272 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 17552 + r * 272 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -644,8 +644,8 @@ TARGET APART void T(softmax_softcap_few_queries)(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 131328); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 131584); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131520); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131776); /* [r: 64, e: 256 of 272] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 256 of 272] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -853,7 +853,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_softcap_few_v4, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 16, .of_pair = 512,
-         .shared = 271104, .slot = 70144, .slots = 4, .together = 1},
+         .shared = 271424, .slot = 70208, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_softcap_rows_v4, .tile = 128, .own = 689664, .of_pair = 512},
 };
@@ -866,7 +866,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_softcap_few_v3, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 8, .of_pair = 512,
-         .shared = 271104, .slot = 70144, .slots = 4, .together = 1},
+         .shared = 271424, .slot = 70208, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_softcap_rows_v3, .tile = 64, .own = 492288, .of_pair = 512},
 };
@@ -874,7 +874,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_softcap_few_any, .tile = 0, .own = 442368, .few_rows = 64, .lanes = 4, .of_pair = 512,
-         .shared = 271104, .slot = 70144, .slots = 4, .together = 1},
+         .shared = 271424, .slot = 70208, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_softcap_rows_any, .tile = 32, .own = 393600, .of_pair = 512},
 };

@@ -26,11 +26,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 64 keys; 101824 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 64 keys; 101824 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 64 keys; 709696 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 64 keys; 101376 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 64 keys; 101824 bytes of workspace per thread
 
    Contents:
      loops      softmax_swin_rows, softmax_swin_few, softmax_swin_saved, softmax_swin_row_sums, softmax_swin_dq_sums1,
@@ -330,11 +330,11 @@ TARGET APART void T(softmax_swin_few_begin_2)(const struct call *call, int64_t t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 8192); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 32] */
+    float *const carried_max = (float *)(void *)(share->shared + 8256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 17024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [r: 64, e: 32] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -386,14 +386,14 @@ TARGET APART void T(softmax_swin_few_keys)(const struct call *call, int64_t task
     float *const table_at = (float *)(void *)(share->work + 20736); /* [r: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 2176 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 2176 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 2192 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 2192 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 32; e_first += (2 * LANES)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 2176 + r * 32 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 2192 + r * 32 + e, T(splat)(0.0f));
             }
         }
     }
@@ -407,7 +407,7 @@ TARGET APART void T(softmax_swin_few_keys)(const struct call *call, int64_t task
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 2176 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 2192 + r));
         }
         /* table_at = table_array, at computed subscripts */
         int64_t part_0[64];
@@ -438,20 +438,20 @@ TARGET APART void T(softmax_swin_few_keys)(const struct call *call, int64_t task
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 2176 + r]) state_max[(chunk - chunk0) * 2176 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 2192 + r]) state_max[(chunk - chunk0) * 2192 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_3 = T(load)(old_max + r);
-            const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 2176 + r));
+            const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 2192 + r));
             T(store)(old_max + r, old_max_new4);
-            T(store)(state_sum + (chunk - chunk0) * 2176 + r, T(load)(state_sum + (chunk - chunk0) * 2176 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 2192 + r, T(load)(state_sum + (chunk - chunk0) * 2192 + r) *
                 old_max_new4);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 80 + j, T(exp2)(T(load)(score + r * 80 + j) - (state_max[(chunk - chunk0) * 2176 +
+                T(store)(score + r * 80 + j, T(exp2)(T(load)(score + r * 80 + j) - (state_max[(chunk - chunk0) * 2192 +
                     r])));
             }
         }
@@ -464,22 +464,22 @@ TARGET APART void T(softmax_swin_few_keys)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 2176 + r] += total;
+            state_sum[(chunk - chunk0) * 2192 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 32; e_first += (2 * LANES)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 2176 + r * 32 + e,
-                        T(load)(state + (chunk - chunk0) * 2176 + r * 32 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 2192 + r * 32 + e,
+                        T(load)(state + (chunk - chunk0) * 2192 + r * 32 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
 #if OF(1, 0, 0)
-        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176, attn_is_intel() ? 16 : 0);
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2192, attn_is_intel() ? 16 : 0);
 #else
-        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2176);
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 2192);
 #endif
     }
 }
@@ -496,20 +496,20 @@ TARGET APART void T(softmax_swin_few_fold)(const struct call *call, int64_t task
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 32] */
-    float *const carried_max = (float *)(void *)(share->shared + 8192); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 8256); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16896); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 17152); /* [r: 64, e: 32] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 17024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [r: 64, e: 32] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_5 = T(load)(carried_max + r);
             const T(vec) before_max_new6 = carried_max_5;
-            const T(vec) state_max_7 = T(load)(state_max + (chunk - chunk0) * 2176 + r);
+            const T(vec) state_max_7 = T(load)(state_max + (chunk - chunk0) * 2192 + r);
             const T(vec) carried_max_new8 = T(max)(T(load)(carried_max + r), state_max_7);
             T(store)(carried_max + r, carried_max_new8);
             const T(vec) carried_factor_new9 = T(exp2)(before_max_new6 - carried_max_new8);
@@ -519,7 +519,7 @@ TARGET APART void T(softmax_swin_few_fold)(const struct call *call, int64_t task
             const T(vec) carried_sum_11 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_11 * carried_factor_new9);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new9);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 2176 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 2192 + r) *
                 slot_factor_new10, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -533,7 +533,7 @@ TARGET APART void T(softmax_swin_few_fold)(const struct call *call, int64_t task
                     T(store)(carried_compensation + r * 32 + e, T(load)(carried_compensation + r * 32 + e) *
                         carried_factor_13);
                     T(add)(carried + r * 32 + e, carried_compensation + r * 32 + e,
-                        T(load)(state + (chunk - chunk0) * 2176 + r * 32 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 2192 + r * 32 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -551,8 +551,8 @@ TARGET APART void T(softmax_swin_few_queries)(const struct call *call, int64_t t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 8448); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 8704); /* [r: 64, e: 32] */
+    float *const carried_sum = (float *)(void *)(share->shared + 8512); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 8768); /* [r: 64, e: 32] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 32] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1428,8 +1428,8 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = softmax_swin_few_v4, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 16, .of_pair = 64, .shared = 25344,
-         .slot = 8704, .slots = 4, .together = 1},
+     .head = softmax_swin_few_v4, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 16, .of_pair = 64, .shared = 25536,
+         .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_swin_rows_v4, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1, .remembered = 1,
          .remembers = {52224}},
@@ -1456,8 +1456,8 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = softmax_swin_few_v3, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 8, .of_pair = 64, .shared = 25344,
-         .slot = 8704, .slots = 4, .together = 1},
+     .head = softmax_swin_few_v3, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 8, .of_pair = 64, .shared = 25536,
+         .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_swin_rows_v3, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1, .remembered = 1,
          .remembers = {52224}},
@@ -1479,8 +1479,8 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = softmax_swin_few_any, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 4, .of_pair = 64, .shared = 25344,
-         .slot = 8704, .slots = 4, .together = 1},
+     .head = softmax_swin_few_any, .tile = 0, .own = 41216, .few_rows = 64, .lanes = 4, .of_pair = 64, .shared = 25536,
+         .slot = 8768, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_swin_rows_any, .tile = 64, .own = 709696, .of_pair = 64, .saves = 1, .remembered = 1,
          .remembers = {52224}},

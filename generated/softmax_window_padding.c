@@ -27,11 +27,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 155072 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 155072 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 154624 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 154624 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 155072 bytes of workspace per thread
 
    Contents:
      loops      softmax_window_padding_rows, softmax_window_padding_few
@@ -327,11 +327,11 @@ TARGET APART void T(softmax_window_padding_few_begin_2)(const struct call *call,
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -377,14 +377,14 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 4240 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e, T(splat)(0.0f));
             }
         }
     }
@@ -399,7 +399,7 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
 #endif
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4240 + r));
         }
         if ((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
             lengths[b]) < j1)) { /* the tile is partly outside the mask */
@@ -425,20 +425,20 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 4240 + r]) state_max[(chunk - chunk0) * 4240 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_3 = T(load)(old_max + r);
-            const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            const T(vec) old_max_new4 = T(exp2)(old_max_3 - T(load)(state_max + (chunk - chunk0) * 4240 + r));
             T(store)(old_max + r, old_max_new4);
-            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 4240 + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 old_max_new4);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4240
                     + r])));
             }
         }
@@ -451,14 +451,14 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
+            state_sum[(chunk - chunk0) * 4240 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 4240 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * old_max[r]);
                 }
             }
         }
@@ -466,7 +466,7 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
         if (__builtin_expect(((j0 < (n_q + query_start - 257)) || (min(query_start + 257,
             lengths[b]) < j1)) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_5 = (r % n_q) + query_start - 256;
@@ -477,15 +477,15 @@ TARGET APART void T(softmax_window_padding_few_keys)(const struct call *call, in
                     in_region[j / LANES] = __builtin_convertvector(((t_5 <= t_6) & (t_6 <= t_7)) & (t_6 < t_8),
                         T(mask));
                 }
-                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4240 + r * 64, score + r * 144, v + j0 * v_row, v_row,
                     j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }
@@ -502,20 +502,20 @@ TARGET APART void T(softmax_window_padding_few_fold)(const struct call *call, in
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16448); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33664); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_9 = T(load)(carried_max + r);
             const T(vec) before_max_new10 = carried_max_9;
-            const T(vec) state_max_11 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) state_max_11 = T(load)(state_max + (chunk - chunk0) * 4240 + r);
             const T(vec) carried_max_new12 = T(max)(T(load)(carried_max + r), state_max_11);
             T(store)(carried_max + r, carried_max_new12);
             const T(vec) carried_factor_new13 = T(exp2)(before_max_new10 - carried_max_new12);
@@ -525,7 +525,7 @@ TARGET APART void T(softmax_window_padding_few_fold)(const struct call *call, in
             const T(vec) carried_sum_15 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_15 * carried_factor_new13);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new13);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4240 + r) *
                 slot_factor_new14, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -539,7 +539,7 @@ TARGET APART void T(softmax_window_padding_few_fold)(const struct call *call, in
                     T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
                         carried_factor_17);
                     T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 4240 + r * 64 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -557,8 +557,8 @@ TARGET APART void T(softmax_window_padding_few_queries)(const struct call *call,
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16704); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16960); /* [r: 64, e: 64] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -738,7 +738,7 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_window_padding_few_v4, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 16, .of_pair = 128,
-         .shared = 49920, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50112, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_window_padding_rows_v4, .tile = 64, .own = 154624, .of_pair = 128},
 };
@@ -751,7 +751,7 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_window_padding_few_v3, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 8, .of_pair = 128,
-         .shared = 49920, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50112, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_window_padding_rows_v3, .tile = 64, .own = 154624, .of_pair = 128},
 };
@@ -759,7 +759,7 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_window_padding_few_any, .tile = 0, .own = 37120, .few_rows = 64, .lanes = 4, .of_pair = 128,
-         .shared = 49920, .slot = 16896, .slots = 4, .together = 1},
+         .shared = 50112, .slot = 16960, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_window_padding_rows_any, .tile = 64, .own = 154624, .of_pair = 128},
 };

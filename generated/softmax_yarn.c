@@ -32,12 +32,12 @@
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
      543744 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      345600 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
      generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 246528 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 510720 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 511296 bytes of workspace per thread
 
    Contents:
      loops      softmax_yarn_rows, softmax_yarn_few, softmax_yarn_prepare, softmax_yarn_extend, softmax_yarn_extend_few
@@ -416,8 +416,8 @@ TARGET APART void T(softmax_yarn_few_begin)(const struct call *call, int64_t tas
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 16448); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -451,11 +451,11 @@ TARGET APART void T(softmax_yarn_few_begin_2)(const struct call *call, int64_t t
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 65728); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103424); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -495,7 +495,7 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 64, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 36864); /* [t: 64, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 73728); /* [d: 128, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
@@ -504,14 +504,14 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
     float *const k_tile = (float *)(void *)(share->work + 147456); /* [d: 128, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 9360 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -542,7 +542,7 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
         T(dot3)(round_up(j1 - j0, LANES), rows, query, key, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9360 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -563,20 +563,20 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 9360 + r]) state_max[(chunk - chunk0) * 9360 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_7 = T(load)(old_max + r);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 9360 + r));
             T(store)(old_max + r, old_max_new8);
-            T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 old_max_new8);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9360
                     + r])));
             }
         }
@@ -589,36 +589,36 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 9344 + r] += total;
+            state_sum[(chunk - chunk0) * 9360 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e,
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * old_max[r]);
                 }
             }
         }
         /* state[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_9 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_9, T(mask));
                 }
-                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, v + j0 * v_row,
+                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9360 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
 #if OF(1, 0, 0)
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
 #endif
     }
 }
@@ -635,20 +635,20 @@ TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 65728); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103424); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_10 = T(load)(carried_max + r);
             const T(vec) before_max_new11 = carried_max_10;
-            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 9344 + r);
+            const T(vec) state_max_12 = T(load)(state_max + (chunk - chunk0) * 9360 + r);
             const T(vec) carried_max_new13 = T(max)(T(load)(carried_max + r), state_max_12);
             T(store)(carried_max + r, carried_max_new13);
             const T(vec) carried_factor_new14 = T(exp2)(before_max_new11 - carried_max_new13);
@@ -658,7 +658,7 @@ TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task
             const T(vec) carried_sum_16 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_16 * carried_factor_new14);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new14);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 slot_factor_new15, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -672,7 +672,7 @@ TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_18);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -690,8 +690,8 @@ TARGET APART void T(softmax_yarn_few_queries)(const struct call *call, int64_t t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65984); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66240); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -994,9 +994,9 @@ TARGET APART void T(softmax_yarn_extend_few_begin)(const struct call *call, int6
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
-    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const query_sin = (float *)(void *)(share->shared + 16448); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32896); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 65728); /* [r: 64, d: 128 of 144] */
     float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -1032,11 +1032,11 @@ TARGET APART void T(softmax_yarn_extend_few_begin_2)(const struct call *call, in
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 102656); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 140096); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140352); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1074,21 +1074,21 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 65728); /* [r: 64, d: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
-        T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
-        T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(splat)(0.0f));
+        T(store)(state_max + (chunk - chunk0) * 9360 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(splat)(0.0f));
     }
     /* state = 0.0f */
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e, T(splat)(0.0f));
+                T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e, T(splat)(0.0f));
             }
         }
     }
@@ -1126,7 +1126,7 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
             }
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 9360 + r));
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
@@ -1147,20 +1147,20 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
                     < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
             }
             const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 9344 + r]) state_max[(chunk - chunk0) * 9344 + r] = largest;
+            if (largest > state_max[(chunk - chunk0) * 9360 + r]) state_max[(chunk - chunk0) * 9360 + r] = largest;
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             const T(vec) old_max_4 = T(load)(old_max + r);
-            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 9344 + r));
+            const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(state_max + (chunk - chunk0) * 9360 + r));
             T(store)(old_max + r, old_max_new5);
-            T(store)(state_sum + (chunk - chunk0) * 9344 + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(store)(state_sum + (chunk - chunk0) * 9360 + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 old_max_new5);
         }
         /* score = exp2(score - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t r = 0; r < rows; r++) {
-                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9344
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 9360
                     + r])));
             }
         }
@@ -1173,14 +1173,14 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
                     T(mask)), term, T(splat)(0));
             }
             const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 9344 + r] += total;
+            state_sum[(chunk - chunk0) * 9360 + r] += total;
         }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state + (chunk - chunk0) * 9344 + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * old_max[r]);
+                    T(store)(state + (chunk - chunk0) * 9360 + r * 144 + e,
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * old_max[r]);
                 }
             }
         }
@@ -1190,23 +1190,23 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
                 share->work + 106496);
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(paged_v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
+            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_6 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_6, T(mask));
                 }
-                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9344 + r * 144, score + r * 144, paged_v + j0 * v_row,
+                T(add_seen_lanes)(128, state + (chunk - chunk0) * 9360 + r * 144, score + r * 144, paged_v + j0 * v_row,
                     v_row, j1 - j0, in_region);
             }
         } else
             if (paged_v)
 #if OF(1, 0, 0)
-                T(dot10)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344,
+                T(dot10)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360,
                     attn_is_intel() ? 16 : 0, after_v);
 #else
-                T(dot10)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344, after_v);
+                T(dot10)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9360, after_v);
 #endif
             else
                 for (int64_t at = j0, end; at < j1; at = end) {
@@ -1216,10 +1216,10 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
                         *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
                             OF(32, 32, 64));
 #if OF(1, 0, 0)
-                    T(dot10)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 9344,
+                    T(dot10)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 9360,
                         attn_is_intel() ? 16 : 0, after);
 #else
-                    T(dot10)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 9344,
+                    T(dot10)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 9360,
                         after);
 #endif
                 }
@@ -1238,20 +1238,20 @@ TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 102656); /* [r: 64] */
     float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
     float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 140096); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140352); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
             const T(vec) carried_max_7 = T(load)(carried_max + r);
             const T(vec) before_max_new8 = carried_max_7;
-            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 9344 + r);
+            const T(vec) state_max_9 = T(load)(state_max + (chunk - chunk0) * 9360 + r);
             const T(vec) carried_max_new10 = T(max)(T(load)(carried_max + r), state_max_9);
             T(store)(carried_max + r, carried_max_new10);
             const T(vec) carried_factor_new11 = T(exp2)(before_max_new8 - carried_max_new10);
@@ -1261,7 +1261,7 @@ TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64
             const T(vec) carried_sum_13 = T(load)(carried_sum + r);
             T(store)(carried_sum + r, carried_sum_13 * carried_factor_new11);
             T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new11);
-            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9344 + r) *
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 9360 + r) *
                 slot_factor_new12, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
@@ -1275,7 +1275,7 @@ TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
                         carried_factor_15);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
-                        T(load)(state + (chunk - chunk0) * 9344 + r * 144 + e) * slot_factor[r], T(splat)(1));
+                        T(load)(state + (chunk - chunk0) * 9360 + r * 144 + e) * slot_factor[r], T(splat)(1));
                 }
             }
         }
@@ -1293,8 +1293,8 @@ TARGET APART void T(softmax_yarn_extend_few_queries)(const struct call *call, in
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
-    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
     float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
@@ -1335,12 +1335,12 @@ TARGET APART void T(softmax_yarn_extend_few_move)(const struct call *call, int64
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 1792;
     for (int64_t r = first; r < first + rows; r++, row += 1792) {
-        move_bytes(row + 0, share->shared + 65536 + r * 576, 576, back);
-        move_bytes(row + 576, share->shared + 102400 + r * 4, 4, back);
-        move_bytes(row + 580, share->shared + 102656 + r * 4, 4, back);
-        move_bytes(row + 584, share->shared + 139776 + r * 4, 4, back);
-        move_bytes(row + 588, share->shared + 102912 + r * 576, 576, back);
-        move_bytes(row + 1164, share->shared + 140032 + r * 576, 576, back);
+        move_bytes(row + 0, share->shared + 65728 + r * 576, 576, back);
+        move_bytes(row + 576, share->shared + 102656 + r * 4, 4, back);
+        move_bytes(row + 580, share->shared + 102912 + r * 4, 4, back);
+        move_bytes(row + 584, share->shared + 140096 + r * 4, 4, back);
+        move_bytes(row + 588, share->shared + 103168 + r * 576, 576, back);
+        move_bytes(row + 1164, share->shared + 140352 + r * 576, 576, back);
     }
 }
 
@@ -1551,14 +1551,14 @@ static int runs_v4(void)
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_yarn_few_v4, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 16, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_yarn_rows_v4, .tile = 256, .own = 543744, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_yarn_prepare_v4, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_yarn_extend_few_v4, .tile = 0, .own = 172032, .few_rows = 64, .lanes = 16, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_v4,
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_v4,
          .common_rows = 64, .common_chunk = 1024, .common_row = 1792},
     {.role = RUN_ATTEND,
      .rows = softmax_yarn_extend_v4, .tile = 64, .own = 550912, .of_pair = 256},
@@ -1572,14 +1572,14 @@ static int runs_v3(void)
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_yarn_few_v3, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 8, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_yarn_rows_v3, .tile = 128, .own = 345600, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_yarn_prepare_v3, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_yarn_extend_few_v3, .tile = 0, .own = 172032, .few_rows = 64, .lanes = 8, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_v3,
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_v3,
          .common_rows = 64, .common_chunk = 1024, .common_row = 1792},
     {.role = RUN_ATTEND,
      .rows = softmax_yarn_extend_v3, .tile = 64, .own = 550912, .of_pair = 256},
@@ -1588,14 +1588,14 @@ static const struct program programs_v3[] = {
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
      .head = softmax_yarn_few_any, .tile = 0, .own = 221184, .few_rows = 64, .lanes = 4, .of_pair = 256,
-         .shared = 140032, .slot = 37376, .slots = 4, .together = 1},
+         .shared = 140352, .slot = 37440, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = softmax_yarn_rows_any, .tile = 64, .own = 246528, .of_pair = 256},
     {.role = RUN_PREPARE,
      .rows = softmax_yarn_prepare_any, .tile = 64, .own = 122880, .of_pair = 256},
     {.role = RUN_ATTEND, .form = FORM_FEW,
      .head = softmax_yarn_extend_few_any, .tile = 0, .own = 172032, .few_rows = 64, .lanes = 4, .of_pair = 256,
-         .shared = 176896, .slot = 37376, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_any,
+         .shared = 177280, .slot = 37440, .slots = 4, .together = 1, .common = softmax_yarn_extend_few_common_any,
          .common_rows = 64, .common_chunk = 1024, .common_row = 1792},
     {.role = RUN_ATTEND,
      .rows = softmax_yarn_extend_any, .tile = 64, .own = 550912, .of_pair = 256},

@@ -216,10 +216,11 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
 static void emit_special(struct emitter *x, const char *product, const struct product_argument *argument, int arguments,
                          bool own, const struct product_argument *extra, int extras)
 {
-    static const int left_out[] = {DOT_UPDATE, DOT_FACTOR, DOT_COMPENSATION, DOT_TAIL, DOT_SPAN};
+    static const int left_out[2][4] = {{DOT_UPDATE, DOT_FACTOR, DOT_COMPENSATION, DOT_COMPENSATION},
+                                       {DOT_UPDATE, DOT_FACTOR, DOT_TAIL, DOT_SPAN}};
     struct product_argument all[MAX_ARGUMENTS];
     memcpy(all, argument, (size_t)arguments * sizeof *argument);
-    for (int n = 0; n < (own ? 5 : 3); n++) all[left_out[n]].value = NULL;
+    for (int n = 0; n < 4; n++) all[left_out[own][n]].value = NULL;
     memcpy(all + arguments, extra, (size_t)extras * sizeof *extra);
     emit_product_call(x, product, all, arguments + extras);
 }

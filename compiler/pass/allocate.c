@@ -71,7 +71,7 @@ static void extend_live_ranges(struct placing *x)
     }
 }
 
-enum { LINE = 64 };
+enum { LINE = 64, PAGE = 4096 };
 
 /* Does padded_tile(), and adds a cache line to rows at multiples of `far` bytes. The first elements of such rows
    compete for a few sets of the L1 cache. */
@@ -121,7 +121,7 @@ static bool is_compensation(const struct loops *l, int a)
 }
 
 /* Chooses the offsets of shared tiles and slots: of compensation tiles if `compensations`, otherwise of all other
-   tiles, which come first. */
+   tiles, which come first. Processors take a load for one of a store whose address differs by a multiple of a page. */
 static void place_shared(struct loops *l, const int64_t *bytes, bool compensations)
 {
     for (int a = 0; a < l->arrays; a++) {
@@ -131,7 +131,7 @@ static void place_shared(struct loops *l, const int64_t *bytes, bool compensatio
             continue;
         int64_t *const end = array->shared ? &l->shared : &l->slot;
         array->offset = *end;
-        *end += bytes[a];
+        *end += bytes[a] + (bytes[a] % PAGE == 0 ? LINE : 0);
     }
 }
 

@@ -6,8 +6,7 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Returns the operand that e multiplies by operand `own`, a number of each row. Returns -1 if e is no such product. */
-static int factor_in(const struct stmt *s, const struct expr *e, int own)
+int factor_in(const struct stmt *s, const struct expr *e, int own)
 {
     if (e->op != EXPR_MUL || e->arg[0]->op != EXPR_OPERAND || e->arg[1]->op != EXPR_OPERAND) return -1;
     const int side = e->arg[0]->integer == own, factor = (int)e->arg[side]->integer;

@@ -40,6 +40,9 @@ void simplify_graph(struct graph *g);
 void merge_states(struct compilation *c, struct graph *g);
 /* Narrows the bounds of loops to their regions. `l`: the loops of c, or a copy. (pass/bound.c) */
 void bound_loops(const struct compilation *c, struct loops *l);
+/* Returns the operand of map s, a number of each row, by which e multiplies operand `own`. Returns -1 if e is no such
+   product. (pass/kept_rows.c) */
+int factor_in(const struct stmt *s, const struct expr *e, int own);
 /* Returns a tile that holds a copy of array `from`. `w`: the walk that has come to the reader. (pack.c)
    - An existing copy is reused. A new one is made in the innermost loop that is parallel or runs over an axis of
      the array.

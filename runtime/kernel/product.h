@@ -460,9 +460,10 @@ TARGET INLINE void P(dot_until)(const int vectors, const int64_t lanes, int64_t 
 }
 
 /* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to ROWS rows r and
-   `vectors` vectors of lanes x */
+   `vectors` vectors of lanes x. With compensated summation, `lost` is the share of what is kept. */
 TARGET INLINE void P(block_kept)(const int rows, const int vectors, int64_t steps, const REAL *a, int64_t a_row,
-    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept, const REAL *lost)
+    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row IF_COMPENSATED(REAL *compensation),
+    const REAL *kept, const REAL *lost)
 {
     T(vec) sum[ROWS][VECTORS];
     UNROLL for (int r = 0; r < rows; r++)
@@ -479,37 +480,48 @@ TARGET INLINE void P(block_kept)(const int rows, const int vectors, int64_t step
         UNROLL for (int v = 0; v < vectors; v++) {
             REAL *const to = c + r * c_row + v * LANES;
             const T(vec) old = T(load)(to);
+#if COMPENSATED
+            if (compensation) {
+                REAL *const left = compensation + r * c_row + v * LANES;
+                const T(vec) held = old * kept[r], rest = T(load)(left) * kept[r];
+                const T(vec) more = rest + (sum[r][v] - (held * lost[r])), new = held + more;
+                T(store)(left, more - (new - held));
+                T(store)(to, new);
+                continue;
+            }
+#endif
             T(store)(to, old * kept[r] - old * lost[r] + sum[r][v]);
         }
 }
 
 /* Like block_kept, for any number of rows. */
 TARGET INLINE void P(rows_kept)(const int vectors, int64_t rows, int64_t steps, const REAL *a, int64_t a_row,
-    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept, const REAL *lost)
+    int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row IF_COMPENSATED(REAL *compensation),
+    const REAL *kept, const REAL *lost)
 {
-    const int some = ROWS > 2 ? 2 : 1;
     int64_t r = 0;
-    for (; r + ROWS <= rows; r += ROWS)
-        P(block_kept)(ROWS, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
-            lost + r);
-    for (; r + some <= rows; r += some)
-        P(block_kept)(some, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row,
-            kept + r, lost + r);
-    for (; r < rows; r++)
-        P(block_kept)(1, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, c + r * c_row, c_row, kept + r,
-            lost + r);
+#define KEPT(n) \
+    for (; r + (n) <= rows; r += (n)) \
+        P(block_kept)(n, vectors, steps, a + r * a_row, a_row, a_step, b, b_step, \
+            c + r * c_row, c_row IF_COMPENSATED(compensation ? compensation + r * c_row : NULL), kept + r, lost + r);
+    KEPT(ROWS)
+    KEPT(ROWS > 2 ? 2 : 1)
+    KEPT(1)
+#undef KEPT
 }
 
 /* Like block_kept, for any number of rows and lanes. `lanes` is a multiple of LANES. */
 TARGET INLINE void P(dot_kept)(const int vectors, const int64_t lanes, int64_t rows, int64_t steps, const REAL *a,
-    int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *kept,
-    const REAL *lost)
+    int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row IF_COMPENSATED(REAL *compensation), const REAL *kept, const REAL *lost)
 {
     int64_t x = 0;
     for (; x + vectors * LANES <= lanes; x += vectors * LANES)
-        P(rows_kept)(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+        P(rows_kept)(vectors, rows, steps, a, a_row, a_step, b + x, b_step, c + x,
+            c_row IF_COMPENSATED(compensation ? compensation + x : NULL), kept, lost);
     for (; x < lanes; x += LANES)
-        P(rows_kept)(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x, c_row, kept, lost);
+        P(rows_kept)(1, rows, steps, a, a_row, a_step, b + x, b_step, c + x,
+            c_row IF_COMPENSATED(compensation ? compensation + x : NULL), kept, lost);
 }
 #endif
 
