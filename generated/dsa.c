@@ -147,18 +147,35 @@ TARGET APART void T(dot7)(int64_t lanes, int64_t steps, const float *a, int64_t 
     T(dot_over_gathered)(lanes, /*rows=*/512, steps, a, a_step, index, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/3,
         factor, compensation, next, next_row, /*width=*/576, nexts);
 }
+#if OF(1, 1, 0)
+TARGET APART void T(dot8)(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(select_product)(rows, /*steps=*/128, a, a_row, b, /*b_step=*/80, c, /*c_row=*/80);
+}
+TARGET APART void T(dot9)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, int64_t a_step, const float *b,
+    float *c)
+#else
 TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, int64_t a_step, const float *b,
     float *c)
+#endif
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, a_step, b,
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
+#if OF(1, 1, 0)
+TARGET APART void T(dot10)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
+#else
 TARGET APART void T(dot9)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
+#endif
 {
     T(select)(lanes, /*count=*/2048, /*block=*/1, best, /*best_row=*/8208, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
+#if OF(1, 1, 0)
+TARGET APART void T(dot11)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
+#else
 TARGET APART void T(dot10)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
+#endif
 {
     T(select_list)(lanes, /*count=*/2048, /*block=*/1, best, /*best_row=*/8208, known, /*known_row=*/80, list, share,
         /*own=*/2348288);
@@ -805,8 +822,16 @@ TARGET static void T(dsa_select)(const struct call *call, int64_t task, struct s
                             qi_array_row + qi_axis_4 * qi_array_stride_3] : 0;
             }
             /* score[j][i] = sum over qi_axis_4 of ki_array * qi_tile */
-            T(dot8)(round_up(i1 - i0, LANES), j1 - j0, ki_array + j0 * ki_array_row, ki_array_row, ki_array_stride_3,
+#if OF(1, 1, 0)
+            if (i1 - i0 == 1 && ki_array_stride_3 == 1)
+                T(dot8)(j1 - j0, ki_array + j0 * ki_array_row, ki_array_row, qi_tile, score);
+            else
+            T(dot9)(round_up(i1 - i0, LANES), j1 - j0, ki_array + j0 * ki_array_row, ki_array_row, ki_array_stride_3,
                 qi_tile, score);
+#else
+            T(dot8)(round_up(i1 - i0, 4), j1 - j0, ki_array + j0 * ki_array_row, ki_array_row, ki_array_stride_3,
+                qi_tile, score);
+#endif
             /* weight += w_tile * max(score, 0) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) w_tile_0 = T(load)(w_tile + qi_axis_2 * 80 + i);
@@ -827,10 +852,18 @@ TARGET static void T(dsa_select)(const struct call *call, int64_t task, struct s
             }
         }
         /* adds the keys of the tile to the candidates of each row */
+#if OF(1, 1, 0)
+        T(dot10)(i1 - i0, best, best_known, weight, (struct attn_range){j0, j1});
+#else
         T(dot9)(i1 - i0, best, best_known, weight, (struct attn_range){j0, j1});
+#endif
     }
     /* the numbers of the best candidates of each row, of all threads */
+#if OF(1, 1, 0)
+    T(dot11)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((b * n_q) + i0) * 2048, share);
+#else
     T(dot10)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((b * n_q) + i0) * 2048, share);
+#endif
 }
 #include <attnrt/kernel/end.h>
 #else

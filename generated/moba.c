@@ -66,18 +66,22 @@ TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t 
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
 }
-TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, int64_t a_step, const float *b,
+TARGET APART void T(dot3)(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(select_product)(rows, /*steps=*/64, a, a_row, b, /*b_step=*/80, c, /*c_row=*/80);
+}
+TARGET APART void T(dot4)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, int64_t a_step, const float *b,
     float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, a_step, b,
         /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
+TARGET APART void T(dot5)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
 {
     T(select)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
-TARGET APART void T(dot5)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
+TARGET APART void T(dot6)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
 {
     T(select_list)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, list, share,
         /*own=*/154880);
@@ -261,7 +265,10 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, struct 
     for (int64_t j0 = j_own.from, j_end = j_own.to; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of mean_array * q_tile */
-        T(dot3)(round_up(i1 - i0, LANES), j1 - j0, mean_array + j0 * mean_array_row, mean_array_row,
+        if (i1 - i0 == 1 && mean_array_stride_3 == 1)
+            T(dot3)(j1 - j0, mean_array + j0 * mean_array_row, mean_array_row, q_tile, score);
+        else
+        T(dot4)(round_up(i1 - i0, LANES), j1 - j0, mean_array + j0 * mean_array_row, mean_array_row,
             mean_array_stride_3, q_tile, score);
         /* score = select((j / 512) == ((i + query_start) / 512), 1e+30f, select((j % 512) == 511, score, -1e+30f)) */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -282,10 +289,10 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, struct 
             }
         }
         /* adds the keys of the tile to the candidates of each row */
-        T(dot4)(i1 - i0, best, best_known, score, (struct attn_range){j0, j1});
+        T(dot5)(i1 - i0, best, best_known, score, (struct attn_range){j0, j1});
     }
     /* the numbers of the best candidates of each row, of all threads */
-    T(dot5)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((((((b * kv_heads) + g) * members) + m)
+    T(dot6)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((((((b * kv_heads) + g) * members) + m)
         * n_q) + i0) * 3, share);
 }
 #include <attnrt/kernel/end.h>

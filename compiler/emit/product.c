@@ -557,6 +557,29 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
     emit_line(x, "else");
 }
 
+/* Prints the start of a condition: for one query, a product of keys that are to be listed has its terms in the lanes.
+   `of` has the arguments of dot. */
+static void emit_of_one_query(struct emitter *x, const struct stmt *s, const struct product_argument *of)
+{
+    enum { MAX_VECTORS = 16 };
+    static const int taken[] = {DOT_TAIL - 1, DOT_STEPS,  DOT_A,          DOT_A + 1,
+                                DOT_B,        DOT_B_STEP, DOT_B_STEP + 1, DOT_B_STEP + 2};
+    const struct axis *const sum = &x->m->axis[s->axis];
+    struct product_argument argument[sizeof taken / sizeof *taken];
+    if (!program_selects(&x->c->program) || s->assign[0].fold != FOLD_SET || x->l->array[s->operand[1].of].paired ||
+        sum->source != SIZE_CONSTANT || x->cut[s->axis] || sum->extent % x->lanes ||
+        sum->extent > MAX_VECTORS * x->lanes || !axis_is_sequence(&x->m->axis[s->axes[1]]) ||
+        strcmp(emit_stored(x->l->array[s->operand[0].of].dtype), x->real) != 0)
+        return;
+    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++) argument[k] = of[taken[k]];
+    const char *const step = of[DOT_A + 2].value, *const one = emit_range(x, s->axes[1]);
+    emit_line(x, strcmp(step, "1") ? "if (%s == 1 && %s == 1)" : "if (%s == 1)", one, step);
+    x->indent += 4;
+    emit_product_call(x, "select_product", argument, (int)(sizeof taken / sizeof *taken));
+    x->indent -= 4;
+    emit_line(x, "else");
+}
+
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
@@ -631,6 +654,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     else if (is_ahead(x, s))
         emit_ahead(x, s, argument, arguments);
     else if (!s->where) {
+        emit_of_one_query(x, s, argument);
         emit_one_lane(x, s);
         emit_one_row(x, s);
         if (fetched)

@@ -145,6 +145,26 @@ TARGET INLINE void T(select_room)(struct T(candidates) *c, const int64_t count, 
     if (c->held + more > CANDIDATES(count)) T(select_best)(c, count, (count + CANDIDATES(count)) / 2);
 }
 
+/* Computes the values of keys for one row, which is in the first lane: c[r] = sum over t of a[r][t] * b[t * b_step]. Terms
+   are in the lanes. `steps` is a multiple of LANES, and at most 16 vectors. */
+TARGET INLINE void T(select_product)(int64_t rows, const int64_t steps, const REAL *a, int64_t a_row, const REAL *b,
+    int64_t b_step, REAL *c, int64_t c_row)
+{
+    T(vec) y[16], sum[LANES];
+    for (int64_t t = 0; t < steps; t++) y[t / LANES][t % LANES] = b[t * b_step];
+    for (int64_t r = 0; r < rows; r += LANES) {
+        UNROLL for (int k = 0; k < LANES; k++) {
+            const REAL *const x = a + min(r + k, rows - 1) * a_row;
+            sum[k] = T(load)(x) * y[0];
+            for (int64_t v = 1; v < steps / LANES; v++) sum[k] += T(load)(x + v * LANES) * y[v];
+        }
+        T(exchange)(sum);
+        UNROLL for (int far = LANES / 2; far; far /= 2)
+            UNROLL for (int k = 0; k < far; k++) sum[k] += sum[k + far];
+        for (int k = 0; k < LANES && r + k < rows; k++) T(store)(c + (r + k) * c_row, (T(vec)){sum[0][k]});
+    }
+}
+
 /* Adds a key or block to the candidates. */
 TARGET INLINE void T(select_add)(struct T(candidates) *c, const int64_t count, REAL value, REAL number)
 {

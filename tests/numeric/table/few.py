@@ -14,7 +14,7 @@ from suite import WHOLE, check, execute
 STORED = {'f16': (128, 48), 'bf16': (48, 160), 'fp8': (64, 24), 'i8': (64, 48), 'i8_32': (128, 64), 'i8_64': (64, 128),
           'q8_0': (64, 160), 'q4_0': (128, 96)}
 DECAY = 's * s * pow(1 - pow(2, -3 - h), i - j)'
-INDEXER = {'arrays': {'qi': {'shape': ['B', 1, 'Nq', 8]}, 'ki': {'shape': ['B', 1, 'Nk', 8]}},
+INDEXER = {'arrays': {'qi': {'shape': ['B', 2, 'Nq', 32]}, 'ki': {'shape': ['B', 1, 'Nk', 32]}},
            'scores': {'r': {'query': 'qi', 'key': 'ki', 'sum': 'r'}}, 'similarity': 'softmax', 'shape': {'head_dim': 16}}
 SPECS = {
     'softmax': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
