@@ -31,28 +31,32 @@ bool sums_keys_of_query(const struct module *m, const struct value *v, int lane,
            !(value_axes(v) & others) && value_operand_axes(v) >> stream & 1;
 }
 
-bool looks_ahead(const struct graph *g)
+/* Whether v reads keys after the query, or that is unknown. `v` is a sum over keys, or a list of the best of them. */
+static bool reads_ahead(struct module *m, const struct value *v, const struct roles *roles)
 {
-    struct module *const m = g->module;
-    struct roles roles;
-    if (roles_of(g, 0, &roles)) return true;
-    const struct expr *const from = expr_lo(m, roles.lane), *const to = expr_hi(m, roles.lane),
-                             *const own = expr_add(m, from, expr_int(m, 1));
-    for (int v = 0; v < g->values; v++) {
-        const struct value *const value = &g->value[v];
-        if (!sums_keys_of_query(m, value, roles.lane, roles.stream)) continue;
-        if (!value->where) return true;
-        struct ranges seen;
-        region_ranges(m, value->where, roles.stream, false, &seen);
-        const struct expr *const start = expr_of_sequence(m, expr_query_start(m, roles.lane, roles.stream)),
-                                 *const end = expr_add(m, own, start);
-        for (int k = 0; k < seen.count; k++) {
-            const struct expr *const upto = seen.range[k].to;
-            if (upto && upto->op == EXPR_INT && upto->integer <= 0) continue; /* no key */
-            if (!upto || !at_most(m, expr_replace(m, upto, to, own), end)) return true;
-        }
+    const struct expr *const from = expr_lo(m, roles->lane), *const to = expr_hi(m, roles->lane),
+                             *const own = expr_add(m, from, expr_int(m, 1)),
+                             *const start = expr_of_sequence(m, expr_query_start(m, roles->lane, roles->stream)),
+                             *const end = expr_add(m, own, start);
+    struct ranges seen;
+    if (!v->where) return true;
+    region_ranges(m, v->where, roles->stream, false, &seen);
+    for (int k = 0; k < seen.count; k++) {
+        const struct expr *const upto = seen.range[k].to;
+        if (upto && upto->op == EXPR_INT && upto->integer <= 0) continue; /* no key */
+        if (!upto || !at_most(m, expr_replace(m, upto, to, own), end)) return true;
     }
     return false;
+}
+
+bool looks_ahead(const struct graph *g)
+{
+    struct roles roles;
+    bool ahead = roles_of(g, 0, &roles) != NULL;
+    for (int v = 0; v < g->values && !ahead; v++)
+        ahead = sums_keys_of_query(g->module, &g->value[v], roles.lane, roles.stream) &&
+                reads_ahead(g->module, &g->value[v], &roles);
+    return ahead;
 }
 
 /* ---- the length of a sequence ---- */
@@ -123,6 +127,7 @@ bool depends_on_length(const struct graph *g)
             for (int s = 0; s < v->operand[k].rank; s++)
                 if (depends(&x, v->operand[k].sub[s])) return true;
         if (depends(&x, v->expr) || depends(&x, v->where)) return true;
+        if (v->op == GRAPH_SELECT && reads_ahead(m, v, &roles)) return true;
     }
     return false;
 }

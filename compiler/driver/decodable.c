@@ -183,7 +183,8 @@ static void check_positions(const struct checker *x, bool asked)
             "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
         diagnostics_note(x->d, (struct position){0, 0},
                          "'random' draws from all blocks of the sequence; with 'causal: true' it draws from the "
-                         "query's block and the blocks before it");
+                         "query's block and the blocks before it. 'top' chooses among all keys; in "
+                         "'all: [causal, {top: …}]' it chooses among those up to the query");
     }
 }
 
