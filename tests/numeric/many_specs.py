@@ -320,6 +320,10 @@ FOUND |= {
         'similarity': {'softmax': {'modify': 's + tanh(a[b][h][i])'}}, 'mask': 'causal', 'normalize': 'none',
         'arrays': {'a': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],
         'n_q': 20, 'n_k': 25},
+    'lists_of_two_sums_with_one_weight': {
+        'similarity': 'softmax', 'shape': {'head_dim': 4}, 'output': 'a + c', 'emit': ['forward', 'backward', 'decode'],
+        'sums': {'a': {'mask': {'all': ['causal', {'top': {'count': 5, 'by': 's'}}]}},
+                 'c': {'mask': {'all': ['causal', {'top': {'count': 7, 'by': '-s'}}]}}}, 'n_q': 70, 'n_k': 70},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},

@@ -73,14 +73,15 @@ bool separate_split_by_choice(struct separation *x, bool of_exponential)
         while (read < sum.operands && sum.operand[read].of != weight) read++;
         if (read == sum.operands) continue;
         struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < (sum.where == where[0] ? 1 : 2); k++) {
             struct value own = sum;
             own.operand[read].of = weight + k;
-            own.where = sum.where ? expr_and(x->m, sum.where, where[k]) : where[k];
+            if (sum.where != where[0]) own.where = sum.where ? expr_and(x->m, sum.where, where[k]) : where[k];
             graph_insert(g, v, own);
             both.operand[both.operands++] = graph_ref(g, v++, NULL);
         }
-        both.expr = expr_add(x->m, expr_operand(x->m, 0), expr_operand(x->m, 1));
+        both.expr = expr_operand(x->m, 0);
+        if (both.operands > 1) both.expr = expr_add(x->m, both.expr, expr_operand(x->m, 1));
         g->value[v] = both;
     }
     x->value = &g->value[weight];
