@@ -623,6 +623,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_costs(p, costs);
     explain_sums(p, costs, o);
     explain_gradients(p, costs);
+    explain_threads(p, costs);
     explain_ranks(p, costs);
     explain_storage(p);
     explain_state(p);
@@ -659,9 +660,9 @@ int command_explain(const struct options *o)
         complain(o, "explain takes a spec: attnc explain SPEC.yaml");
         return STATUS_USAGE;
     }
-    struct costs costs = {.threads = o->threads};
+    struct costs costs = {.threads = o->threads, .batch = 1};
     if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document) ||
-        !ranks_read(o, &costs.ranks))
+        !ranks_read(o, &costs.ranks) || !one_number(o, "--batch", o->batch, 1 << 20, &costs.batch))
         return STATUS_USAGE;
     enum status worst = STATUS_DONE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {

@@ -18,8 +18,9 @@ struct rank_costs {
 struct costs {
     struct lengths lengths;
     int64_t document;
-    int threads;             /* of a call whose workspace is printed, or 0 */
-    struct rank_costs ranks; /* of explain_ranks */
+    int threads;             /* of a call whose workspace and tasks are printed, or 0 */
+    int64_t batch;           /* sequences of this call */
+    struct rank_costs ranks; /* of explain_ranks; heads: also of explain_threads */
 };
 
 /* Returns `all` without lengths above `longest`, the spec's maximum. If none is left, the length is `longest`. */
@@ -47,6 +48,8 @@ void explain_gradients(const struct unit *p, const struct costs *costs);
 bool ranks_read(const struct options *o, struct rank_costs *out);
 /* Prints the times of one sequence over several ranks, if --ranks was given. */
 void explain_ranks(const struct unit *p, const struct costs *costs);
+/* Prints how busy the threads of a call are, if there are several. (explain_threads.c) */
+void explain_threads(const struct unit *p, const struct costs *costs);
 /* Prints the title of a section. */
 void section(const char *title);
 

@@ -53,8 +53,8 @@ bool ranks_read(const struct options *o, struct rank_costs *out)
         complain(o, "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '%s'", text);
         return false;
     }
-    if (!o->ranks && (o->link || o->heads)) {
-        complain(o, "explain needs --ranks for %s", o->link ? "--link" : "--heads");
+    if (!o->ranks && (o->link || (o->heads && o->threads <= 1))) {
+        complain(o, o->link ? "explain needs --ranks for --link" : "explain needs --ranks or --threads for --heads");
         return false;
     }
     for (at = o->ranks; at && *at; at += *at == ',') {

@@ -136,5 +136,9 @@ const char *emit_name(struct arena *arena, const char *name);
 const char *emit_identifier(struct arena *arena, const struct kernel_arrays *arrays, const char *name);
 /* Returns C for an expression of sizes and loop bounds (SIZE, LO and HI), for display. */
 const char *emit_bound(const struct compilation *c, const struct expr *e);
+/* Returns whether a task is a head that is printed in phases. */
+bool emit_in_phases(const struct loops *l);
+/* Returns the number of queries or keys of a task. 0 means a whole key/value head, and -1 means a whole query head. */
+int64_t emit_tasks_of(const struct loops *l);
 
 #endif

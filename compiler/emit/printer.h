@@ -118,10 +118,6 @@ void emit_tasks(struct emitter *x, struct text *out);
    more keys. emit_form returns the `part` of the main function, such as "linear". (function_name.c) */
 const char *emit_function(const struct compilation *c, const char *part);
 const char *emit_form(const struct compilation *c);
-/* Returns whether a task is a head that is printed in phases. */
-bool emit_in_phases(const struct loops *l);
-/* Returns the number of queries or keys of a task. 0 means a whole key/value head, and -1 means a whole query head. */
-int64_t emit_tasks_of(const struct loops *l);
 /* If a task is a slice, returns the number of slices of the rows: in total, per batch entry, or per head.
    - 1: tasks run over all rows, or add partial sums
    - 0: a task is a tile or a head */

@@ -304,6 +304,20 @@ def explain_tells_the_time_on_ranks(place):
 
 
 @case
+def explain_tells_how_busy_threads_are(place):
+    def busy(spec, threads, *words):
+        said = place.attnc('explain', spec, *ALONE, '--threads', threads, '--lengths', '512', *words).stdout
+        return re.search(r'Threads, for .*\n.*\n +512  (\S+) +(\d+) +(\S+)%', said).groups()
+    check(busy('softmax', '64', '--heads', '12') == ('quadratic', '96', '75.0'), '96 equal tasks take the time of 128')
+    check(busy('softmax', '64', '--heads', '12', '--batch', '2') == ('quadratic', '192', '100.0'), 'two sequences')
+    check(50 < float(busy('softmax_causal', '8')[2]) < 60, 'the longest of 8 tiles takes nearly twice the mean')
+    check(busy('linear_elu', '2', '--heads', '4') == ('linear', '4', '100.0'), 'whole heads')
+    check(busy('linear_elu', '2', '--heads', '3')[2] == '100.0', 'threads share the chunks of the third head')
+    check('Threads, for' not in place.attnc('explain', 'softmax', *ALONE, '--threads', '1').stdout, 'one thread')
+    check('explain needs --ranks or --threads for --heads' in place.attnc('explain', 'softmax', '--heads', '8', status=2).stderr, 'heads')
+
+
+@case
 def explain_says_what_is_so(place):
     said = place.attnc('explain', 'softmax_alibi', *ALONE).stdout
     check('left out' not in said and 'tested against the mask only if' in said, said)
