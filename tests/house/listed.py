@@ -12,7 +12,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NO_TESTS = {'tests/peers/run.py', 'tests/peers/delta.py', 'tests/peers/flex.py', 'tests/peers/ranks.py',
-            'tests/peers/paged.py'}  # these programs measure times
+            'tests/peers/paged.py', 'tests/peers/best.py'}  # these programs measure times
 NAMED = {'quick', 'unit', 'house'}
 BUILDS = {'plain', 'sanitized'}
 WHEN = {'-', 'x86_64', 'demo'}
