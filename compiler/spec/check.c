@@ -270,18 +270,17 @@ static void check_project(struct spec_reader *r)
 }
 
 /* Reports running sums in a spec with keys that exclude them. */
-static void check_running(struct spec_reader *r, const struct spec *sum)
+static void check_running(struct spec_reader *r, const struct spec *spec)
 {
-    struct yaml *const own = yaml_get(yaml_get(yaml_get(r->root, "sums"), sum->name), "running"),
-                       *const node = own ? own : yaml_get(r->root, "running"),
-                       *const project = yaml_get(r->root, "project"), *const delta = yaml_get(r->root, "delta");
-    if (!sum->runnings) return;
+    struct yaml *const node = yaml_get(r->root, "running"), *const project = yaml_get(r->root, "project"),
+                       *const delta = yaml_get(r->root, "delta");
+    if (!spec->runnings) return;
     if (project) clash(r, node, "'project' removes positions, so it cannot be combined with 'running'", "project");
     if (delta && !delta->wrong && delta->kind != YAML_NULL)
         clash(r, node, "'running' with 'delta' is not compiled yet", "delta");
-    if (sum->decay && sum->emit & EMIT_BACKWARD)
+    if (spec->decay && spec->emit & EMIT_BACKWARD)
         clash(r, node, "gradients of 'running' with 'decay' are not compiled yet", "decay");
-    if (sum->algorithm == ALGORITHM_LINEAR)
+    if (spec->algorithm == ALGORITHM_LINEAR)
         clash(r, node, "there is no linear form: a running sum depends on each pair of a query and a key", "algorithm");
 }
 
@@ -377,7 +376,8 @@ void spec_check(struct spec_reader *r, const char *file)
         check_similarity(r, yaml_get(sums->item[k], "similarity"));
     check_project(r);
     check_dropout(r);
-    for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) check_running(r, spec->sums ? spec->sum[k] : spec);
+    spec_find_decay(r);
+    check_running(r, spec);
     check_delta(r);
     check_jvp(r);
     if (!spec->description) spec->description = "";

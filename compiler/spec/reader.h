@@ -58,6 +58,8 @@ void spec_default_denominator(struct spec *sum);
    - spec_declare_arrays: adds the arrays of these words to r->spec->arrays, before expressions are read */
 void spec_expand(struct spec_reader *r, struct spec *sum);
 void spec_declare_arrays(struct spec_reader *r);
+/* Makes a decay of a running sum that is one. (running.c) */
+void spec_find_decay(struct spec_reader *r);
 /* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
    name `owner`. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);

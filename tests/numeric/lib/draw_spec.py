@@ -478,6 +478,14 @@ def running(spec):
     if not backward and rng.random() < 0.3: spec['running']['more'] = {'sum': 'tanh(near)'}
     name = rng.choice(list(spec['running']))
     kind = rng.random()
+    if 'sums' not in spec and 'decay' not in spec and rng.random() < 0.2:   # a decay
+        spec.setdefault('arrays', {})['step'] = {'shape': ['B', rng.choice(['H', 'G']), 'Nk']}
+        step = 'step[b][%s][j]' % spec['arrays']['step']['shape'][1].lower()
+        spec['running'] = {'near': {'sum': rng.choice(['0.1', '0.05 * (j % 3)', '0.3 * fabs(%s)' % step, 'log1p(exp(%s))' % step])}}
+        spec['similarity'] = rng.choice([{'softmax': {'modify': 's - near / 2'}}, {'custom': {'weight': '(1 + s * s) * exp(-near)'}},
+                                         {'linear': {'features': 'elu_plus_one', 'modify': 's * exp(-0.5 * near)'}}])
+        spec['mask'] = rng.choice([spec.get('mask', 'causal'), 'causal', {'window': {'left': 20}}, {'all': ['causal', {'block_window': {'block': 8, 'left': 2, 'right': 1}}]}])
+        kind = 1
     if 'sums' in spec:
         if '*' in str(spec.get('output', '')) and backward: spec['output'] = ' + '.join(spec['sums'])
         for one in spec['sums'].values():
@@ -489,7 +497,7 @@ def running(spec):
     elif kind < 0.85 and 'decay' not in spec:
         spec.setdefault('arrays', {})['places'] = {'shape': ['B', 'H', 'Nq', rng.choice([3, 8])]}
         spec['similarity'] = {'softmax': {'modify': 's + places[b][h][row][(int)%s]' % name}}
-    else: spec['similarity'] = {'custom': {'weight': '1 + s * s / (1 + fabs(%s))' % name}}
+    elif kind < 1: spec['similarity'] = {'custom': {'weight': '1 + s * s / (1 + fabs(%s))' % name}}
     if 'polysketch' in str(similar): spec.pop('block', None)
     spec['arrays'] = {n: a for n, a in spec.get('arrays', {}).items() if re.search(r'\b%s\b' % n, str({k: v for k, v in spec.items() if k != 'arrays'}))}
     if not spec['arrays']: del spec['arrays']
