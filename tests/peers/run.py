@@ -160,19 +160,17 @@ def times(r):
 
 
 def jobs_table(rows):
-    lines = ['| job | peer, its fastest form | peer | attnc | peer / attnc | difference |',
-             '| --- | --- | --- | --- | --- | --- |']
-    for r in rows:
-        if 'error' in r:
-            lines.append('| %s | %s | | | | did not work: %s |' % (r['job'], r['peer'], r['error'].replace('|', '/')))
-        else:
-            lines.append('%s %.0e |' % (times(r), r['difference']))
+    """Returns a table with a row for each job and a column for each library: its time over attnc's in the same run."""
+    peers = list(dict.fromkeys(r['peer'] for r in rows))
+    lines = ['| job | attnc | %s |' % ' | '.join('%s / attnc' % p for p in peers), '| --- |' + ' --- |' * (1 + len(peers))]
+    for job in dict.fromkeys(r['job'] for r in rows):
+        of_job = [r for r in rows if r['job'] == job]
+        cells = {p: '; '.join('did not work' if 'error' in r else '%.2f (%s)' % (r['peer_ms'] / r['ours_ms'], r['form'])
+                              for r in of_job if r['peer'] == p) for p in peers}
+        ours = min((r['ours_ms'] for r in of_job if 'error' not in r), default=None)
+        lines.append('| %s | %s | %s |' % (job, milliseconds(ours) if ours else '',
+                                           ' | '.join(cells.values())))
     return lines
-
-
-def by_job(rows):
-    order = list(dict.fromkeys(r['job'] for r in rows))
-    return sorted(rows, key=lambda r: order.index(r['job']))
 
 
 def shown_table(rows):
@@ -222,8 +220,9 @@ def main():
         lines.append('Left out for lack of time: %s.' % '; '.join(r['job'] for r in late))
     if jobs:
         lines += ['', *jobs_table(jobs)]
+    lines += ['', *('%s, %s: %s.' % (r['peer'], r['job'], r['error']) for r in jobs + short if 'error' in r)]
     if short:
-        lines += ['', SHORT_TITLE, '', *jobs_table(by_job(short))]
+        lines += ['', SHORT_TITLE, '', *jobs_table(short)]
     if claim:
         lines += ['', claim[0]['title'], '', *claim_table(claim)]
     print('\n'.join(lines))
