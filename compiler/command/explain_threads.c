@@ -14,8 +14,8 @@ struct head_tasks {
     bool shared;  /* threads also compute heads together, whose parallel loops have `count` iterations each */
 };
 
-/* Returns the tasks of a head with n queries and keys. The work of a tile of queries is that of all queries from it on,
-   without that of later tiles. */
+/* Returns the tasks of a head with n queries and keys. The work of all queries from a tile on, minus the work of later
+   tiles, is the work of the tile. */
 static struct head_tasks tasks_of_head(const struct unit *p, const struct costs *costs, int64_t n)
 {
     const struct problem_size whole = {1, 1, 1, n, n};
@@ -54,7 +54,7 @@ static double busy_with_tasks(const struct head_tasks *t, int64_t heads, int64_t
     return last > 0 ? all / (last * (double)threads) : 0;
 }
 
-/* The same for heads of which each thread computes some alone. All threads share the loops of the rest. */
+/* Returns that share if each thread computes some heads alone, and all threads share the loops of the other heads. */
 static double busy_with_heads(const struct head_tasks *t, int64_t heads, int64_t threads)
 {
     const int64_t alone = heads / threads, rest = heads % threads, most = (t->count - 1) / threads + 1;
