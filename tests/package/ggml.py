@@ -5,7 +5,8 @@ import os
 
 import numpy as np
 
-TYPES = {'f32': 0, 'f16': 1, 'bf16': 30, 'i32': 26, 'q8_0': 8, 'q4_0': 2}
+TYPES = {'f32': 0, 'f16': 1, 'bf16': 30, 'i32': 26, 'q8_0': 8, 'q4_0': 2, 'q4_1': 3, 'q5_0': 6, 'q5_1': 7, 'iq4_nl': 20,
+         'q1_0': 41}
 PLAIN = {'f32': np.float32, 'f16': np.float16, 'i32': np.int32}
 P, I, L, F = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_float
 
