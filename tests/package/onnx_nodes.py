@@ -14,7 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '../lib'))
 sys.path.remove(HERE)   # so that `import onnx` finds no file of this folder
 
-from suite import ROOT, Suite, check, compiler
+import quick
+from suite import ROOT, WHOLE, Suite, check, compiler
 
 PACKAGES = 'onnx==1.23.2', 'onnxruntime==1.32.0', 'ml_dtypes', 'numpy'
 INSTALLED = '''
@@ -76,7 +77,8 @@ def main():
     import ort_cases
     import ort_provider
     os.environ['ATTNC'] = suite.attnc
-    os.environ.setdefault('ATTNC_CC', compiler('clang'))
+    if 'ATTNC_CC' not in os.environ:
+        os.environ.update({'ATTNC_CC': compiler('clang')} if WHOLE else {'ATTNC_CC': quick.compiler(), 'ATTNC_CFLAGS': '-O0'})
     provider = ort_provider.Provider(os.environ.get('ATTNC_ORT') or os.path.join(
         os.path.dirname(suite.attnc), 'examples', 'onnxruntime', 'libattnc_ort.so'))
     add_nodes(suite, provider)
