@@ -9,24 +9,21 @@
 enum { Q, K, V, PAST, DECAY, BETA };
 enum { OUT, PRESENT };
 
-/* Copies numbers of a state to floats, or back. */
-static void convert(int type, void *numbers, float *floats, int64_t count, bool back)
+/* A kernel sums tokens in chunks, and computes a whole one for the state after some of its tokens. So calls of up to
+   this many tokens have a kernel with chunks of one token. */
+enum { STEP_TOKENS = 4 };
+
+/* Returns the numbers of a state in f16 or bf16 as floats. */
+static void to_wide(int type, const uint16_t *from, float *to, int64_t count)
 {
-    uint16_t *const half = numbers;
-    if (type == ORT_F32)
-        memcpy(back ? numbers : floats, back ? (const void *)floats : numbers, (size_t)count * sizeof *floats);
-    else if (type == ORT_F16)
-        for (int64_t n = 0; n < count; n++)
-            if (back)
-                half[n] = attn_f16((double)floats[n]);
-            else
-                floats[n] = (float)attn_f16_value(half[n]);
-    else
-        for (int64_t n = 0; n < count; n++)
-            if (back)
-                half[n] = attn_bf16((double)floats[n]);
-            else
-                floats[n] = (float)attn_bf16_value(half[n]);
+    for (int64_t n = 0; n < count; n++)
+        to[n] = (float)(type == ORT_F16 ? attn_f16_value(from[n]) : attn_bf16_value(from[n]));
+}
+
+static void to_narrow(int type, const float *from, uint16_t *to, int64_t count)
+{
+    for (int64_t n = 0; n < count; n++)
+        to[n] = type == ORT_F16 ? attn_f16((double)from[n]) : attn_bf16((double)from[n]);
 }
 
 /* Sets a parameter [B, G, Nk] or [B, G, Nk, D] that the call has as [B, Nk, G], [B, Nk, 1] or [B, Nk, G D]. */
@@ -44,9 +41,11 @@ static bool set_rates(struct call *call, const struct params *params, const char
     return true;
 }
 
-/* Computes the heads of q and out from `first` on, every `step`-th one, with the state in `sums`. */
+/* Computes the heads of q and out from `first` on, every `step`-th one. `before` is the state before the call, and
+   `after` that after it; both may be NULL. */
 static bool extend(struct call *call, const struct params *params, struct rows q, const struct rows *k,
-                   const struct rows *v, struct rows out, int64_t first, int64_t step, float *sums, bool has_past)
+                   const struct rows *v, struct rows out, int64_t first, int64_t step, const float *before,
+                   float *after)
 {
     const struct attn_kernel *const kernel = params->kernel;
     const int64_t element = bytes_of(call->plan->type);
@@ -65,16 +64,16 @@ static bool extend(struct call *call, const struct params *params, struct rows q
     const size_t sums_bytes = kernel->state_sums(&problem), state_bytes = kernel->state(&problem),
                  bytes = kernel->extend_workspace(&problem);
     const int64_t count = k->batch * k->heads * k->size * v->size;
-    if (sums_bytes != (size_t)count * sizeof *sums)
+    if (sums_bytes != (size_t)count * sizeof *after)
         return fails(call, "a state has %zu bytes; expected %lld", sums_bytes, (long long)count * 4);
     void *const state = take(call, (int64_t)state_bytes + 1), *const workspace = take(call, (int64_t)bytes + 1);
     if (call->status) return false;
     problem.state_bytes = state_bytes;
     problem.workspace_bytes = bytes;
     int error = kernel->state_init(&problem, state);
-    if (!error && has_past) error = kernel->state_set(&problem, state, sums);
+    if (!error && before) error = kernel->state_set(&problem, state, before);
     if (!error) error = kernel->extend(&problem, params->params, q.data, k->data, v->data, out.data, state, workspace);
-    if (!error && first + 1 == step) error = kernel->state_get(&problem, params->params, state, sums, workspace);
+    if (!error && after) error = kernel->state_get(&problem, params->params, state, after, workspace);
     return !error || fails(call, "%s", attn_strerror(error));
 }
 
@@ -96,27 +95,30 @@ static void run_linear(struct call *call)
                   count = k.batch * k.heads * k.size * v.size;
     const struct tensor result = output_of(call, OUT, q_in.type, 3, size),
                         present = output_of(call, PRESENT, plan->state_type, 4, of_state);
-    float *const sums = take(call, count * (int64_t)sizeof *sums);
+    /* The kernel reads and writes states of floats where they are. */
+    const bool wide = plan->state_type == ORT_F32;
+    float *const before = wide || !past.data ? past.data : take(call, count * (int64_t)sizeof *before),
+                 *const after = wide || !present.data ? present.data : take(call, count * (int64_t)sizeof *after);
     struct params params;
-    if (call->status || !params_of(call, plan->kernel, &params)) return;
+    if (call->status || !params_of(call, q.rows <= STEP_TOKENS ? plan->step : plan->kernel, &params)) return;
     if (past.data &&
         (past.axes != 4 || memcmp(past.size, of_state, sizeof of_state) != 0 || past.type != plan->state_type)) {
         fails(call, "past_state has another shape than [%lld, %lld, %lld, %lld]", (long long)of_state[0],
               (long long)of_state[1], (long long)of_state[2], (long long)of_state[3]);
         return;
     }
-    if (past.data) convert(past.type, past.data, sums, count, false);
+    if (past.data && !wide) to_wide(past.type, past.data, before, count);
     if (decay.data && !set_rates(call, &params, "gate", decay, &k, plan->by_element)) return;
     if (beta.data && !set_rates(call, &params, "rate", beta, &k, false)) return;
     const struct rows out = rows_of(call, "output", result, q.heads);
-    /* With a rate, a kernel takes as many queries as keys. So the first heads of all groups are one call, and so on. */
-    const int64_t step = plan->corrects ? q.heads / k.heads : 1;
-    if (q.rows == 0 && past.data == NULL) memset(sums, 0, (size_t)count * sizeof *sums);
-    for (int64_t first = 0; first < step && q.rows > 0; first++) {
-        if (past.data && first > 0 && first + 1 == step) convert(past.type, past.data, sums, count, false);
-        if (!extend(call, &params, q, &k, &v, out, first, step, sums, past.data)) return;
-    }
-    if (present.data) convert(present.type, present.data, sums, count, true);
+    /* With a decay or a rate, each head of q has its own sums. So the first heads of all groups are one call, and so
+     * on. */
+    const int64_t step = plan->own_sums ? q.heads / k.heads : 1;
+    if (q.rows == 0 && after && before) memcpy(after, before, (size_t)count * sizeof *after);
+    if (q.rows == 0 && after && !before) memset(after, 0, (size_t)count * sizeof *after);
+    for (int64_t first = 0; first < step && q.rows > 0; first++)
+        if (!extend(call, &params, q, &k, &v, out, first, step, before, first + 1 == step ? after : NULL)) return;
+    if (present.data && !wide) to_narrow(present.type, after, present.data, count);
 }
 
 bool plan_linear(const struct settings *settings, const struct node *node, struct plan *plan)
@@ -141,7 +143,7 @@ bool plan_linear(const struct settings *settings, const struct node *node, struc
         (decay->axes != 3 || (decay->size[2] != plan->kv_heads && decay->size[2] != plan->kv_heads * head_dim)))
         return false;
     plan->by_element = decays && decay->size[2] != plan->kv_heads;
-    plan->corrects = corrects;
+    plan->own_sums = decays || corrects;
     plan->type = q->type;
     plan->state_type = has_input(node, PAST) ? node->input[PAST].type : q->type;
     if (!dtype_word(plan->state_type) || plan->state_type == ORT_F64) return false;
@@ -161,7 +163,12 @@ bool plan_linear(const struct settings *settings, const struct node *node, struc
         text_add(&text, "gate: {shape: [B, G, Nk%s]%s}%s", plan->by_element ? ", D" : "", narrow, corrects ? ", " : "");
     if (corrects) text_add(&text, "rate: {shape: [B, G, Nk]%s}", narrow);
     if (decays || corrects) text_add(&text, "}\n");
-    plan->kernel = text.failed ? NULL : kernel_of(settings, text.data);
+    const int64_t tokens = q->size[1]; /* -1: they may differ from call to call */
+    if (tokens < 0 || tokens > STEP_TOKENS) plan->kernel = text.failed ? NULL : kernel_of(settings, text.data);
+    text_add(&text, "schedule: {chunk: 1}\n");
+    if (tokens <= STEP_TOKENS) plan->step = text.failed ? NULL : kernel_of(settings, text.data);
     text_free(&text);
-    return plan->kernel && plan->kernel->state_sums;
+    if (!plan->step) plan->step = plan->kernel;
+    if (!plan->kernel) plan->kernel = plan->step;
+    return plan->kernel && plan->kernel->state_sums && plan->step->state_sums;
 }

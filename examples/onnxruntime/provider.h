@@ -141,7 +141,7 @@ bool forward(struct call *call, const struct params *params, struct attn_problem
 struct plan {
     struct ort_compute compute; /* the first member, so ONNX Runtime's pointer to it is one to the plan */
     void (*run)(struct call *call);
-    const struct attn_kernel *kernel;
+    const struct attn_kernel *kernel, *step;      /* step: LinearAttention's for few tokens */
     int input[MOST_INPUTS], output[MOST_OUTPUTS]; /* their numbers in calls, or -1 */
     int threads;
     _Atomic(struct memory *) *memory; /* of calls of the session that have ended, or NULL */
@@ -149,9 +149,9 @@ struct plan {
     int64_t heads, kv_heads, head_dim, value_dim, left, right, mode;
     double scale, cap, filter; /* filter: what is added to the logits of padding */
     bool causal, rotates, interleaved, sinks;
-    /* LinearAttention: corrects: a delta rule */
+    /* LinearAttention: own_sums: each head of q has its own */
     int type, state_type;
-    bool by_element, corrects;
+    bool by_element, own_sums;
     bool wide; /* computed in f64, although tensors have another type */
     /* FlexAttention: arrays of its subgraphs */
     struct constant *constant;

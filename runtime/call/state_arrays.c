@@ -31,18 +31,20 @@ ATTN_API size_t attn_call_state_sums(const struct kernel *kernel, const struct a
 static void copy_matrices(const struct kernel *kernel, const struct program *program, unsigned char *kept,
                           unsigned char *of_caller, int back, double less)
 {
-    for (const struct matrix_of_sums *m = program->matrix; m < program->matrix + program->matrices; m++)
-        for (int64_t k = 0; k < m->features * m->columns; k++, of_caller += kernel->real) {
+    for (const struct matrix_of_sums *m = program->matrix; m < program->matrix + program->matrices; m++) {
+        const int64_t width = less == 0 && m->column == 1 ? m->columns : 1; /* elements that are contiguous */
+        for (int64_t k = 0; k < m->features * m->columns; k += width, of_caller += (size_t)width * kernel->real) {
             unsigned char *const element = kept + m->at +
                                            (size_t)(k / m->columns * m->row + k % m->columns * m->column) *
                                                kernel->real;
             if (less == 0)
-                memcpy(back ? element : of_caller, back ? of_caller : element, kernel->real);
+                memcpy(back ? element : of_caller, back ? of_caller : element, (size_t)width * kernel->real);
             else if (kernel->real == sizeof(double))
                 *(double *)(void *)of_caller -= less * *(const double *)(void *)element;
             else
                 *(float *)(void *)of_caller -= (float)(less * (double)*(const float *)(void *)element);
         }
+    }
 }
 
 /* Opens a state of a problem whose sums are matrices. Returns 0 or an error. */

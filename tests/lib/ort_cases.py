@@ -113,6 +113,34 @@ def group_query(folder, provider, dtype, option):
     compare(provider, model([node], x, outputs, constants), x, EPSILON if dtype == np.float32 else HALF)
 
 
+# ---- LinearAttention
+
+def linear(folder, provider, rule, dtype):
+    """Calls of some tokens, each with the state after the one before, have the results of one call of ONNX Runtime."""
+    n, heads, groups, size, value_size, limit = 41, 4, 2, 16, 8, EPSILON if dtype == np.float32 else 2 * HALF
+    x = {'q': draw(2, n, heads * size, dtype=dtype), 'k': draw(2, n, groups * size, dtype=dtype, seed=1) / 4,
+         'v': draw(2, n, groups * value_size, dtype=dtype, seed=2),
+         'past': draw(2, groups, size, value_size, dtype=dtype, seed=3)}
+    if 'gated' in rule: x['decay'] = -abs(draw(2, n, groups, dtype=dtype, seed=4)) / 8
+    if 'delta' in rule: x['beta'] = abs(np.tanh(draw(2, n, groups, dtype=dtype, seed=5)))
+    names = [name if name in x else '' for name in ('q', 'k', 'v', 'past', 'decay', 'beta')]
+    made = model([helper.make_node('LinearAttention', names, ['out', 'present'], q_num_heads=heads, kv_num_heads=groups,
+                                   update_rule=rule)], x, ['out', 'present'], opset=27)
+    for one in made.graph.input:
+        if one.name != 'past': one.type.tensor_type.shape.dim[1].dim_param = 'n'
+    ours, theirs = provider.session(made), provider.session(made, ours=False)
+    check(provider.nodes(ours), 'attnc computes no node')
+    expected, outs, first, past = provider.run(theirs, x), [], 0, x['past']
+    for count in 3, 1, 30, 1, 2, 4:
+        part = {name: array[:, first:first + count] for name, array in x.items() if name != 'past'}
+        out, past = provider.run(ours, part | {'past': past})
+        outs.append(out)
+        first += count
+    for a, b in zip((np.concatenate(outs, 1), past), expected):
+        error = np.abs(a - b.astype(np.float64)).max() / np.abs(b).max()
+        check(a.shape == b.shape and error <= limit, 'the error is %.1e of %.1e' % (error, limit))
+
+
 # ---- FlexAttention with subgraphs that ONNX's tests do not have
 
 def subgraph(name, nodes, out, constants):
@@ -335,6 +363,9 @@ def add(suite, provider):
         suite.case('group_query-' + option, group_query, provider, np.float32, option)
     suite.case('multi_head-f16', multi_head, provider, np.float16, 'past')
     suite.case('group_query-f16', group_query, provider, np.float16, 'decode_rotary')
+    for rule in ('linear', 'gated', 'delta', 'gated_delta'):
+        suite.case('linear-' + rule, linear, provider, rule, np.float32)
+    suite.case('linear-f16', linear, provider, 'gated_delta', np.float16)
     for option in ('window', 'alibi', 'blocks', 'prob'):
         suite.case('flex-' + option, flex, provider, option)
     suite.case('flex-refused', flex_refused, provider)
