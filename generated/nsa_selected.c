@@ -14,7 +14,7 @@
      lse [b i lse_axis_3], learned parameter
      x7 [b i j qg_axis_2] = exp(x5 * 0.125 - lse[b, i, qg_axis_2])
      x8 [b i j] = sum over qg_axis_2 of x7
-     x9 [b g m i j] = sum over d, kc_axis_2 of q * kc
+     x9 [b g m i j] = sum over d of q * kc[b, 0, j, d]
      ks [b g j d], learned parameter
      x11 [b g m i j] = sum over d of q * ks
      vc [b vc_axis_2 j e], learned parameter
@@ -214,7 +214,6 @@ TARGET static void T(nsa_selected_rows)(const struct call *call, int64_t task, u
         call->array[ARRAY_kc_array].strides.batch;
     const int64_t kc_array_row = call->array[ARRAY_kc_array].strides.row;
     const int64_t kc_array_stride_3 = call->array[ARRAY_kc_array].stride[3];
-    const int64_t kc_array_head = call->array[ARRAY_kc_array].strides.head;
     const float *const ks_array = (const float *)call->array[ARRAY_ks_array].at + b *
         call->array[ARRAY_ks_array].strides.batch + g * call->array[ARRAY_ks_array].strides.head;
     const int64_t ks_array_row = call->array[ARRAY_ks_array].strides.row;
@@ -312,24 +311,9 @@ TARGET static void T(nsa_selected_rows)(const struct call *call, int64_t task, u
         const int64_t j_first = floor_mod(63, 64);
         for (int64_t j0 = j_first; j0 < j_end; j0 += 18432) {
             const int64_t j1 = min(j0 + 18369, j_end), j_count = (j1 - j0 + 63) / 64;
-            /* score = 0.0f */
-            for (int64_t j = 0; j < j_count; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    T(store)(score + j * 80 + i, T(splat)(0.0f));
-                }
-            }
-            /* score += q_tile * kc */
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                for (int64_t j = 0; j < j_count; j++) {
-                    T(vec) score_in = (T(vec)){0};
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t kc_axis_2 = 0; kc_axis_2 < 1; kc_axis_2++) {
-                            score_in += T(load)(q_tile + d * 80 + i) * (kc_array[kc_axis_2 * kc_array_head + (j0 + 64 *
-                                j) * kc_array_row + d * kc_array_stride_3]);
-                        }
-                    T(store)(score + j * 80 + i, T(load)(score + j * 80 + i) + score_in);
-                }
-            }
+            /* score[j][i] = sum over d of kc_array * q_tile */
+            T(dot0)(round_up(i1 - i0, LANES), j_count, kc_array + j0 * kc_array_row, kc_array_row * 64,
+                kc_array_stride_3, q_tile, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(old_max + i, T(load)(row_max + i));
@@ -824,23 +808,8 @@ TARGET APART void T(nsa_selected_few_keys)(const struct call *call, int64_t task
                         vc_tile[j * (64 * LANES) + e * LANES + vc_axis_2] = vc_array[vc_axis_2 * vc_array_head + (j0 +
                             j) * vc_array_row + e * vc_array_stride_3];
         }
-        /* score = 0.0f */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(score + r * 144 + j, T(splat)(0.0f));
-            }
-        }
-        /* score += query * kc_tile */
-        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            for (int64_t r = 0; r < rows; r++) {
-                T(vec) score_in = (T(vec)){0};
-                for (int64_t d = 0; d < 64; d++)
-                    for (int64_t kc_axis_2 = 0; kc_axis_2 < 1; kc_axis_2++) {
-                        score_in += (query[d * 64 + r]) * T(load)(kc_tile + kc_axis_2 * 9216 + d * 144 + j);
-                    }
-                T(store)(score + r * 144 + j, T(load)(score + r * 144 + j) + score_in);
-            }
-        }
+        /* score[r][j] = sum over d of query * kc_tile */
+        T(dot6)(round_up(j1 - j0, LANES), rows, query, kc_tile, score);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12720 + r));

@@ -278,8 +278,6 @@ static void check_running(struct spec_reader *r, const struct spec *spec)
     if (project) clash(r, node, "'project' removes positions, so it cannot be combined with 'running'", "project");
     if (delta && !delta->wrong && delta->kind != YAML_NULL)
         clash(r, node, "'running' with 'delta' is not compiled yet", "delta");
-    if (spec->decay && spec->emit & EMIT_BACKWARD)
-        clash(r, node, "gradients of 'running' with 'decay' are not compiled yet", "decay");
     if (spec->algorithm == ALGORITHM_LINEAR)
         clash(r, node, "there is no linear form: a running sum depends on each pair of a query and a key", "algorithm");
 }

@@ -146,51 +146,72 @@ static const struct expr *factor_of(struct builder *x, struct operands *operands
     return build_expression(x, x->spec->factor, s, operands);
 }
 
-/* Makes the score number n: the sum of its terms over the heads of the rows `query` and `key`. It has no axis of query
-   heads or key/value heads, unless its terms have. */
-static int build_sum_of_heads(struct builder *x, int n, const struct user_array *a, struct ref query, struct ref key)
+/* Returns the rows of a score. If they have one head or batch entry, it is that of all. */
+static struct ref rows_of_score(struct builder *x, int rows)
 {
-    const int heads = x->g->value[query.of].axes[1], axes[] = {x->b, heads, x->i, x->j};
+    struct ref r = graph_ref(x->g, rows, NULL);
+    for (int n = 0; n < r.rank - 2; n++) {
+        const struct axis *const axis = &x->m->axis[x->g->value[rows].axes[n]];
+        if (axis->source == SIZE_CONSTANT && axis->extent == 1) r.sub[n] = build_integer(x, 0);
+    }
+    return r;
+}
+
+/* Returns the rows of a score's keys for each of the heads of its queries, which some heads may share. */
+static struct ref rows_of_heads(struct builder *x, struct ref key, int heads)
+{
     const struct value of_key = x->g->value[key.of];
     const int64_t count = x->m->axis[heads].extent, share = count / x->m->axis[of_key.axes[1]].extent;
-    struct operands operands = {0};
-    if (share > 1 && share < count) { /* gradients of a map, but not of a product, are known for computed subscripts */
+    if (share > 1) { /* gradients of a map, but not of a product, are known for computed subscripts */
         const int rows[] = {x->b, heads, x->j, of_key.axes[3]};
         struct ref shared = graph_ref(x->g, key.of, NULL);
         shared.sub[1] = build_divide(x, build_index_of(x, heads), build_integer(x, share));
         key.of = graph_map(x->g, 4, rows, 1, &shared, build_operand(x, 0));
     }
-    key.sub[1] = share == count ? build_integer(x, 0) : build_index_of(x, heads);
-    if (count == 1) query.sub[1] = build_integer(x, 0);
-    const int inner = count == 1 ? graph_contract(x->g, 3, (int[]){x->b, x->i, x->j}, query, key, NULL)
-                                 : graph_contract(x->g, 4, axes, query, key, NULL);
+    key.sub[1] = build_index_of(x, heads);
+    return key;
+}
+
+/* Makes the score number n, the sum of its terms over the axis `heads`, or its only term for -1, from inner products.
+   It has no axis of query heads or key/value heads, unless its terms have. */
+static int sum_of_heads(struct builder *x, int n, const struct user_array *a, int inner, int heads)
+{
+    struct operands operands = {0};
     x->named[n] = inner;
-    x->term = count == 1 ? -1 : heads;
+    x->term = heads;
     const struct expr *const term = build_expression(x, a->sum, build_real(x, 0), &operands);
     uint32_t read = expr_axes_read(term, operands.ref);
     int made[MAX_RANK], rank = build_pair(x, made), kept = 0;
     for (int k = 0; k < rank; k++)
         if ((read | value_axes(&x->g->value[inner])) >> made[k] & 1) made[kept++] = made[k];
     made[kept] = heads;
-    const int terms = graph_map(x->g, kept + (count > 1), made, operands.count, operands.ref, term);
-    return count > 1 ? graph_reduce(x->g, FOLD_SUM, 0, kept, made, graph_ref(x->g, terms, NULL), NULL) : terms;
+    const int terms = graph_map(x->g, kept + (heads >= 0), made, operands.count, operands.ref, term);
+    return heads < 0 ? terms : graph_reduce(x->g, FOLD_SUM, 0, kept, made, graph_ref(x->g, terms, NULL), NULL);
 }
 
-/* Makes score number n: the inner products of its rows, for each pair. */
+/* Makes score number n: the inner products of its rows, for each pair of theirs. */
 static int build_score(struct builder *x, int n, const struct user_array *a)
 {
-    int pair[5];
-    const int rank = build_pair(x, pair), of_query = a->query ? build_rows(x, a->query, x->j) : x->q,
+    const int of_query = a->query ? build_rows(x, a->query, x->j) : x->q,
               of_key = a->key ? build_rows(x, a->key, x->j) : x->k;
     const struct value query = x->g->value[of_query], key = x->g->value[of_key];
     const int last = query.axes[query.rank - 1];
     if (x->m->axis[last].extent != x->m->axis[key.axes[key.rank - 1]].extent)
         diagnostics_error(x->diagnostics, a->at, "'%s': rows of queries have %lld elements, rows of keys %lld", a->name,
                           (long long)x->m->axis[last].extent, (long long)x->m->axis[key.axes[key.rank - 1]].extent);
-    struct ref right = graph_ref(x->g, of_key, NULL);
+    struct ref left = rows_of_score(x, of_query), right = rows_of_score(x, of_key);
+    const int heads = a->sum ? ref_axis(&left, 1) : -1;
     right.sub[right.rank - 1] = build_index_of(x, last);
-    const struct ref left = graph_ref(x->g, of_query, NULL);
-    return a->sum ? build_sum_of_heads(x, n, a, left, right) : graph_contract(x->g, rank, pair, left, right, NULL);
+    if (a->sum && ref_axis(&right, 1) >= 0) right = rows_of_heads(x, right, heads);
+    int pair[5], axes[MAX_RANK], kept = 0;
+    const int rank = build_pair(x, pair);
+    const uint32_t read = ref_axes(&left) | ref_axes(&right);
+    for (int k = 0; k < rank; k++) {
+        if (read >> pair[k] & 1) axes[kept++] = pair[k];
+        if (k == 0 && heads >= 0) axes[kept++] = heads;
+    }
+    const int inner = graph_contract(x->g, kept, axes, left, right, NULL);
+    return a->sum ? sum_of_heads(x, n, a, inner, heads) : inner;
 }
 
 /* Makes the scores. Expressions read those that they name, and the others are removed. */

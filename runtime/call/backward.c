@@ -487,7 +487,6 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
             memset(problem->term_gradients, 0, attn_call_outer_sums(kernel, problem, 2));
     }
     if (solved) attn_call_set_solution(&call, (unsigned char *)problem->saved);
-    if (kernel->row_of_sums && attn_call_has_any(&call, kernel->sums_wanted)) set_sums(&call, next);
     if (kernel->masks)
         error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, problem), threads);
     if (error) return error;
@@ -500,6 +499,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
         if (adds != OUTER_TERMS)
             error = attn_call_make_prefix_sums(&call, terms, threads, work, attn_call_bytes_a_thread(terms));
     }
+    if (kernel->row_of_sums && attn_call_has_any(&call, kernel->sums_wanted)) set_sums(&call, next);
     if (!error) error = attn_call_make_lists(&call, threads, work);
     if (!error) error = run_parts(&call, kept, solved, threads, work, bytes);
     if (!error && !adds && call.sharing > 1) error = add_shared_gradients(&call, threads, work, bytes);

@@ -324,6 +324,27 @@ FOUND |= {
         'similarity': 'softmax', 'shape': {'head_dim': 4}, 'output': 'a + c', 'emit': ['forward', 'backward', 'decode'],
         'sums': {'a': {'mask': {'all': ['causal', {'top': {'count': 5, 'by': 's'}}]}},
                  'c': {'mask': {'all': ['causal', {'top': {'count': 7, 'by': '-s'}}]}}}, 'n_q': 70, 'n_k': 70},
+    'best_keys_by_a_score_of_one_head': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', {'top': {'count': 9, 'by': 'r'}}]}, 'shape': {'head_dim': 8},
+        'arrays': {'qi': {'shape': ['B', 1, 'Nq', 32]}, 'ki': {'shape': ['B', 1, 'Nk', 32]}},
+        'scores': {'r': {'query': 'qi', 'key': 'ki'}}, 'emit': ['forward', 'backward', 'decode'], 'n_q': 37, 'n_k': 37},
+    'gradients_of_rows_of_one_head': {
+        'similarity': {'softmax': {'modify': 's + 0.2 * r'}}, 'mask': 'causal', 'shape': {'head_dim': 8}, 'batch': 1,
+        'arrays': {'qi': {'shape': ['B', 1, 'Nq', 8]}, 'ki': {'shape': ['B', 1, 'Nk', 8]}},
+        'scores': {'r': {'query': 'qi', 'key': 'ki'}}, 'running': {'near': {'sum': 'sigmoid(r)'}},
+        'sums': {'o': {'factor': 'exp(-near)'}}, 'emit': ['forward', 'backward'], 'n_q': 37, 'n_k': 50},
+    'running_sum_of_arrays_of_all_heads': {
+        'similarity': {'softmax': {'modify': 's - 0.1 * near'}}, 'mask': 'causal', 'shape': {'head_dim': 8}, 'n_q': 21,
+        'arrays': {'a': {'shape': ['B', 'Nq']}, 'c': {'shape': ['B', 'G', 'Nq']}}, 'n_k': 26,
+        'running': {'near': {'sum': 'sigmoid(a[b][row] * c[b][g][row] * s)'}}, 'emit': ['forward', 'backward']},
+    'factors_of_rows_that_see_nothing': {
+        'similarity': {'custom': {'weight': 'sigmoid(s) * exp(-near)'}}, 'shape': {'head_dim': 4}, 'output': 'a - c',
+        'sums': {'a': {'factor': 'i', 'mask': 'causal'}, 'c': {'values': 1}}, 'running': {'near': {'sum': 'sigmoid(s)'}},
+        'n_q': 52, 'n_k': 16},
+    'gradient_of_a_decay_beside_a_running_sum': {
+        'similarity': {'custom': {'weight': 'sigmoid(s) * exp(-fabs(near))'}}, 'mask': 'causal', 'shape': {'head_dim': 8},
+        'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'decay': {'log': 'gate[b][h][t]'}, 'batch': 1, 'seed': 3,
+        'running': {'near': {'sum': 'sigmoid(s)'}}, 'emit': ['forward', 'backward'], 'n_q': 30, 'n_k': 30},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},

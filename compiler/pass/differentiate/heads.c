@@ -41,7 +41,7 @@ static bool reads_state(const struct graph *g, const struct value *v, uint32_t c
 }
 
 /* Returns, for each value, the axes of batches and heads of the carried states that it depends on, as bits. With
-   `rows`, also those of sums over rows, and of readers of states, that its operands depend on. */
+   `rows`, also those of sums over rows, of running sums, and of readers of states, that its operands depend on. */
 static uint32_t *heads_of_states(const struct graph *g, bool rows)
 {
     const struct module *m = g->module;
@@ -51,7 +51,7 @@ static uint32_t *heads_of_states(const struct graph *g, bool rows)
     uint32_t *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
     for (int number = 0; number < g->values; number++) { /* operands precede their users */
         const struct value *v = &g->value[number];
-        const bool sums = rows && (sums_rows(m, v) || reads_state(g, v, chunks));
+        const bool sums = rows && (sums_rows(m, v) || v->op == GRAPH_SCAN || reads_state(g, v, chunks));
         if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || sums))
             of[number] |= value_axes(v) & heads;
         for (int k = 0; k < v->operands; k++) of[number] |= of[v->operand[k].of];

@@ -66,15 +66,24 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
-/* Whether the weight v depends on a running sum, its exponent is bounded, and rows are not divided by the sum of
-   weights. Then it cannot overflow, and a row without a weight above 0 is 0. */
+/* Whether v is the running sum `scan`, or a map that depends on it. */
+static bool depends_on(const struct graph *g, int v, int scan)
+{
+    bool any = v == scan;
+    for (int k = 0; k < g->value[v].operands && g->value[v].op == GRAPH_MAP && !any; k++)
+        any = depends_on(g, g->value[v].operand[k].of, scan);
+    return any;
+}
+
+/* Whether the weight v depends on a running sum, its exponent is bounded, and rows are not divided by a sum of weights
+   of this running sum. Then it cannot overflow, and a row without a weight above 0 is 0. */
 static bool is_bounded(const struct graph *g, int v, const struct expr *exponent)
 {
     static const double MAX_EXPONENT = 60;
     if (graph_find_scan(g) < 0 || !(value_expr_max(g, &g->value[v], exponent) <= MAX_EXPONENT)) return false;
-    for (int w = v + 1; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++)
-            if (g->value[w].operand[k].of == v && g->value[w].op == GRAPH_REDUCE) return false;
+    for (int scan = 0; scan < v; scan++)
+        for (int w = scan + 1; w < g->values && g->value[scan].op == GRAPH_SCAN && depends_on(g, v, scan); w++)
+            if (g->value[w].op == GRAPH_REDUCE && depends_on(g, g->value[w].operand[0].of, scan)) return false;
     return true;
 }
 

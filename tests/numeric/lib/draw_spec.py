@@ -421,10 +421,10 @@ def indexer(rng, spec):
 def score(rng, spec):
     """Adds a score r. Returns its factor in a logit."""
     if rng.random() < 0.4: return indexer(rng, spec)
-    own, size, heads = rng.choice([('q2', 'k2')] * 3 + [('q2', 'k'), ('q', 'k2')]), spec['shape']['head_dim'], pick(rng, 'G', 'H')
+    own, size, heads = rng.choice([('q2', 'k2')] * 3 + [('q2', 'k'), ('q', 'k2')]), spec['shape']['head_dim'], pick(rng, 'G', 'H', 1)
     axis = 'D'   # the size may be made smaller
     if own == ('q2', 'k2') and rng.random() < 0.6: axis = size = rng.choice([1, 4, 8, 17])
-    shapes = {'q2': ['B', 'H', 'Nq', axis], 'k2': ['B', heads, 'Nk', axis]}
+    shapes = {'q2': ['B', pick(rng, 'H', 'H', 1), 'Nq', axis], 'k2': ['B', heads, 'Nk', axis]}
     spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items() if name in own}
     spec['scores'] = {'r': {'query': own[0], 'key': own[1]}}
     rows = [name for name in own if name in shapes]
@@ -468,7 +468,7 @@ def several(rng, spec):
 def running(spec):
     """Adds running sums to some specs. The random numbers depend only on the spec, as in decay()."""
     rng = random.Random('running %s' % spec)
-    if {'project', 'delta'} & set(spec) or ('decay' in spec and 'backward' in spec.get('emit', [])) or rng.random() > 0.12: return
+    if {'project', 'delta'} & set(spec) or rng.random() > 0.12: return
     spec.pop('schedule', None)   # most knobs are of linear forms
     similar, backward = spec['similarity'], 'backward' in spec.get('emit', [])
     if spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
