@@ -15,16 +15,18 @@ static void add_short_tile(struct maker *x, struct compilation *extend)
     extend->state.few_tokens = c;
 }
 
-/* Whether the factor of a state reads an array of the caller, such as learned rates. A call that joins states has no
-   arrays. */
+/* Whether the factor of a state reads an array of the caller, such as learned rates, or depends on the chunk's number.
+   A call that joins states has no arrays and no such number. */
 static bool factor_reads_array(const struct graph *g)
 {
     bool reads = false;
-    for (int v = 0; v < g->values; v++)
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].keep) reads |= (expr_axes(g->value[v].keep) & axes_of_chunks(g->module)) != 0;
         for (int k = graph_summed(&g->value[v]); k < g->value[v].operands && g->value[v].keep; k++) {
             const struct value *const of = &g->value[g->value[v].operand[k].of];
             reads |= of->op == GRAPH_PARAM && prefix_array_find(of->name) == PREFIX_ARRAYS;
         }
+    }
     return reads;
 }
 
@@ -34,7 +36,8 @@ bool states_join(const struct unit *p)
     const int solve = graph_find_solve(p->graph);
     bool join = extend->count && p->kernel.read_back == 0 && !integer_arrays(p->graph);
     if (solve >= 0) /* the transition of a state that sums other values does not tell how the solution depends on it */
-        join &= p->graph->value[p->graph->value[solve].operand[SOLVE_VALUES].of].op == GRAPH_INPUT;
+        join &= p->graph->value[p->graph->value[solve].operand[SOLVE_VALUES].of].op == GRAPH_INPUT &&
+                !p->spec->delta_divides;
     for (const struct version *v = NULL; versions_next(extend, &v);) join &= !factor_reads_array(v->c->graph);
     return join;
 }

@@ -247,7 +247,12 @@ DELTA |= {
     'write_gated': erasing('beta[b][h][t]', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][0]'}),
     'write_elu': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], 'xy', normalize='sum'),
     'divided': ('0.7', SIMILARITY['elu_plus_one'], {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
-    'padded': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'mask': {'all': ['causal', 'lengths']}})}
+    'padded': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'mask': {'all': ['causal', 'lengths']}}),
+    'own_block': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'algorithm': 'linear',
+                                              'mask': {'all': ['causal', {'block_window': {'block': 40}}]}}),
+    'own_block_elements': ('beta[b][h][t]', IDENTITY, {
+        'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}, 'algorithm': 'linear',
+        'mask': {'all': ['causal', {'expr': 'j / 64 == i / 64'}]}})}
 DELTA |= {name + '_documents': (rate, similarity, more | {'mask': MASKS['document']}) for name, (rate, similarity, more)
           in DELTA.items() if name in ('plain', 'gated', 'elements', 'polynomial', 'write_elements')}
 SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}

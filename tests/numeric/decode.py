@@ -219,6 +219,13 @@ OWN = {
                     'prepare': ['l2norm'], 'delta': {'rate': '0.1 / (1 + exp(-beta[b][t] - gate[b][h][t]))'},
                     'decay': {'log': 'gate[b][h][t]'}, 'block': 16, 'shape': {'head_dim': 8, 'value_dim': 5},
                     'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}, 'beta': {'shape': ['B', 'Nk']}}},
+    'delta_divided': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'algorithm': 'linear',
+                      'delta': {'rate': 'beta[b][t]', 'normalize': 'sum'}, 'arrays': {'beta': {'shape': ['B', 'Nk']}},
+                      'shape': {'head_dim': 8, 'value_dim': 5}},
+    'delta_divided_rows': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'all': ['causal', 'document']},
+                           'delta': {'rate': 0.3, 'normalize': 'sum', 'erase': 'x', 'write': 'y'}, 'algorithm': 'linear',
+                           'decay': {'log': '-0.05 * (h + 1)'}, 'dtype': 'f64', 'shape': {'head_dim': 8},
+                           'arrays': {'x': {'shape': ['B', 'H', 'Nk', 'D']}, 'y': {'shape': ['B', 'H', 'Nk', 'D']}}},
     # Sequences of a batch see different keys, or have different weights.
     'batch': {'similarity': {'softmax': {'modify': 's * (1 + 0.25 * b) + 0.1 * B * cos(i - j)'}},
               'mask': {'expr': 'j <= i && (b >= 1 || i - j < 23)'}, 'shape': {'head_dim': 8}},

@@ -64,6 +64,8 @@ FORWARD = {
     'statistics': {'similarity': {'linear': {'features': 'squared_relu'}}, 'normalize': 'sum',
                    'emit': ['forward', 'statistics']},
     'linear': {'algorithm': 'linear'}, 'documents': {'mask': {'all': ['causal', 'document']}},
+    'own_block': {'algorithm': 'linear', 'mask': {'all': ['causal', {'block_window': {'block': 40}}]}},
+    'own_block_decay': {'algorithm': 'linear', 'mask': {'all': ['causal', {'expr': 'j / 64 == i / 64'}]}, 'decay': {'log': '-0.1'}},
 }
 TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
 # Logarithms of decays, as in gated DeltaNet. A reset clears the state. Growth means factors above 1.
@@ -331,7 +333,7 @@ def main():
         dtype = ('f32', 'bf16', 'f32' if 'gated' in name else 'f64', 'f32', 'f16')[n % 5]
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more
         suite.case('quadratic/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
-        if n % (6 if WHOLE else 12) == 0: suite.case('check/' + name, checked, suite, spec)
+        if n % (6 if WHOLE else 12) == 0: suite.case('check/quadratic_' + name, checked, suite, spec)
     for n, (name, more) in enumerate(GROWING.items()):
         spec = {'name': 'delta', 'dtype': ('f32', 'f64')[n % 2]} | BASE | more | {'emit': ['forward', 'decode']}
         suite.case('decode/' + name, growing, suite, spec, targets[n % len(targets)])

@@ -63,12 +63,14 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
     if (keep->op == EXPR_SELECT) {
         const struct expr *c = keep->arg[0], *a = kept_over(x, v, keep->arg[1], axis, from, to);
         if (expr_uses(c, chunk)) {
-            /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease, so the product has the select on
-               id(to) == id(from). */
+            /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids, or numbers of blocks, never decrease, so the product
+               has the select on id(to) == id(from). */
             const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
                                                                       expr_add(x->m, chunk, expr_int(x->m, 1)))
                                                        : NULL;
-            if (next != c->arg[0] || c->arg[1]->op != EXPR_ID || !expr_is_real(keep->arg[2], 0) || !a) return NULL;
+            if (next != c->arg[0] || (c->arg[1]->op != EXPR_ID && c->arg[1]->op != EXPR_DIV) ||
+                !expr_is_real(keep->arg[2], 0) || !a)
+                return NULL;
             c = expr_eq(x->m, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
             return expr_select(x->m, c, a, expr_real(x->m, 0));
         }

@@ -99,6 +99,8 @@ static bool classify(struct lowering *x)
     const int quotient = x->solve >= 0 && x->output == x->solve && lower_divides_weights(x, x->solve)
                              ? g->value[x->solve].operand[SOLVE_WEIGHTS].of
                              : -1;
+    /* the weights of a chunk's keys, all of which are there before they are divided (lower_solve) */
+    const int of_chunk = x->solve >= 0 && x->output != x->solve ? g->value[x->solve].operand[SOLVE_WEIGHTS].of : -1;
     const bool scans = graph_find_scan(g) >= 0; /* then loops over queries output pairs */
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
@@ -139,7 +141,9 @@ static bool classify(struct lowering *x)
             struct lowered_value *used = &x->lowered[u];
             const bool again = value->op != GRAPH_SOLVE && v != quotient &&
                                (used->stage == AGAIN || (used->stage == AFTER && streams && !used->running));
-            if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
+            if (again && v == of_chunk)
+                own->stage = AFTER;
+            else if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;
             else if (again) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", two_sweeps(x, scans));

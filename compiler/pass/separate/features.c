@@ -290,8 +290,16 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
 
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end)
 {
-    const struct expr *like = x->id[KEY], *a = expr_id(x->m, EXPR_ID, like->name, like->arg[0], position, NULL);
+    const struct expr *const like = x->id[KEY], *const j = expr_index(x->m, x->stream);
+    if (like->op != EXPR_ID)
+        return expr_eq(x->m, expr_replace(x->m, like, j, position), expr_replace(x->m, like, j, end));
+    const struct expr *const a = expr_id(x->m, EXPR_ID, like->name, like->arg[0], position, NULL);
     return expr_eq(x->m, a, expr_id(x->m, EXPR_ID, like->name, like->arg[0], end, NULL));
+}
+
+const struct expr *separate_position_of_id(const struct separation *x)
+{
+    return x->id[QUERY]->op == EXPR_ID ? x->id[QUERY]->arg[1] : separate_query_position(x);
 }
 
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length)
@@ -304,7 +312,7 @@ const struct expr *separate_end_before(const struct separation *x, const struct 
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk)
 {
     const struct expr *end = separate_end_before(x, expr_index(x->m, x->chunk_axis), chunk);
-    return expr_select(x->m, separate_same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
+    return expr_select(x->m, separate_same_id(x, expr_index(x->m, x->stream), end), e, expr_real(x->m, 0));
 }
 
 /* Returns the product e with the exponent -infinity for hidden keys, or NULL if it has no exponential. The maximum of

@@ -39,8 +39,8 @@ enum { CHUNK_OF_ELEMENTS = 32 };
 /* The name of the axis of chunks. */
 static const char CHUNK[] = "chunk";
 
-static const char only_causal[] = "with 'delta', the only masks that are compiled are 'causal', 'document' "
-                                  "and conditions on keys, combined by 'all'";
+static const char only_causal[] = "with 'delta', the only masks that are compiled are 'causal', 'document', the "
+                                  "query's own block of keys and conditions on keys, combined by 'all'";
 
 /* ---- the regions ---- */
 
@@ -246,7 +246,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
     if (x->id[KEY]) {
         /* A state sums only keys with the last id before its chunk. Ids never decrease, so no key with the query's
            id is missing. */
-        if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
+        if (!plan->last || !separate_not_ahead(x, plan->last, separate_position_of_id(x)))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
                                     "carried for these") != NULL;
         plan->region = expr_and(x->m, plan->region, expr_eq(x->m, x->id[QUERY], x->id[KEY]));
@@ -477,12 +477,18 @@ static bool divides_weights(const struct graph *g, int solve)
     return divides;
 }
 
-/* Whether the graph has several SOLVEs, as that of a tangent has, or weights of a SOLVE that are divided by sums. Then
-   its loops compute the values of a chunk in any order, and each SOLVE describes its state. */
-static bool needs_loops_by_chunks(const struct graph *g)
+/* Whether the graph has several SOLVEs, as that of a tangent has, or weights of a SOLVE that are divided by sums. */
+static bool sums_several(const struct graph *g)
 {
     const int solves = graph_count(g, GRAPH_SOLVE);
     return solves > 1 || (solves && divides_weights(g, graph_find_solve(g)));
+}
+
+/* Whether loops compute the values of a chunk of such a graph in any order, and each SOLVE describes its state. A
+   caller's state has the sums of one loop over the keys (pass/lower/solve.c). */
+static bool needs_loops_by_chunks(const struct separation *x)
+{
+    return !program_keeps_state(&x->c->program) && sums_several(x->g);
 }
 
 /* Whether the only carried state that sums solution v is that of the features of keys `keys`. */
@@ -553,7 +559,7 @@ static bool correct(struct separation *x, const struct plan *plan)
     const struct expr *far = weight->expr;
     if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
     const struct node *const features = separate_find(&own, far);
-    const bool several = needs_loops_by_chunks(x->g);
+    const bool several = needs_loops_by_chunks(x);
     if (!features || (features->features != plan->features->features && !several))
         return separate_none(x, "the weight of two keys has other features than that of a query and a key") != NULL;
     const int feature_axis = module_constant_axis(x->m, "f", features->features);
@@ -640,7 +646,7 @@ static bool rewrite(struct separation *x, struct plan *plan)
                NULL;
     x->by_head = by_head;
     /* the weights of one SOLVE share one state */
-    const bool shares = graph_find_solve(x->g) >= 0 && !needs_loops_by_chunks(x->g);
+    const bool shares = graph_find_solve(x->g) >= 0 && !sums_several(x->g);
     form->features = plan->features->features + (shares ? 0 : form->features);
     form->reach = plan->reach > form->reach ? plan->reach : form->reach;
     form->near_keys = fmax(form->near_keys, plan->near_keys);
@@ -674,7 +680,7 @@ static bool rewrite(struct separation *x, struct plan *plan)
         /* The sum of the state counts as 0 if the state has another id. */
         const struct expr *earlier = expr_operand(m, 1);
         if (x->id[KEY])
-            earlier = expr_select(m, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
+            earlier = expr_select(m, separate_same_id(x, separate_position_of_id(x), x->end[QUERY]), earlier,
                                   expr_real(m, 0));
         both.expr = expr_add(x->m, expr_operand(m, 0), earlier);
         x->g->value[at] = both;
@@ -738,7 +744,7 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
     struct compilation *const c = x->c;
     struct plan plan = {0};
     const int queries = x->lane;
-    const bool solves = graph_find_solve(x->g) >= 0, several = needs_loops_by_chunks(x->g);
+    const bool solves = graph_find_solve(x->g) >= 0, several = sums_several(x->g);
     bool failed = false;
     *done = plan;
     *lost = NULL;
@@ -813,19 +819,12 @@ void pass_separate(struct compilation *c)
     const bool solves = solve >= 0;
     int along, rows = -1;
     if (solves) graph_solve_axes(x->m, &c->graph->value[solve], &along, &rows);
-    if (solves && divides_weights(c->graph, solve) && c->spec->emit & EMIT_DECODE) {
-        c->reason = "with 'normalize: sum', the linear form of 'delta' does not decode yet";
-        c->separated.features = 0;
-        if (c->spec->algorithm == ALGORITHM_LINEAR)
-            diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
-        return;
-    }
     const bool scans = graph_find_scan(c->graph) >= 0, draws = scans || draws_pairs(c->graph);
     if (draws)
         separate_none(x, scans ? "a running sum along the keys depends on each pair of a query and a key"
                                : "it draws a random number for each pair");
     x->apart = has_other_heads(x);
-    if (needs_loops_by_chunks(x->g)) {
+    if (sums_several(x->g)) {
         open_weights(x, rows);
         open_weights(x, x->lane);
     }

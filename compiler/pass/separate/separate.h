@@ -121,6 +121,9 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
                                  struct value *state);
 /* Returns the condition that two positions have equal ids. */
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
+/* Returns the position whose id is compared with those of keys: the query's, perhaps limited to the indices of an
+ * array. */
+const struct expr *separate_position_of_id(const struct separation *x);
 /* Returns the last key that the state of a chunk has, min(chunk * length - wait, n_k) - 1. */
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length);
 /* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only keys with

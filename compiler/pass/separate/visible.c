@@ -17,6 +17,34 @@ static bool id_region(struct separation *x, const struct expr *where)
     return true;
 }
 
+/* Returns the length n if e is the number of j's block of n keys, else 0. */
+static int64_t block_of(const struct separation *x, const struct expr *e)
+{
+    const struct expr *const j = expr_index(x->m, x->stream);
+    const bool divides = e->op == EXPR_DIV && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0;
+    return divides && (e->arg[0] == j || e->arg[0] == expr_sub(x->m, j, expr_floormod(x->m, j, e->arg[1])))
+               ? e->arg[1]->integer
+               : 0;
+}
+
+/* Whether `where` says of a key at or before a query that both are in one block, whose number is then an id, or that
+   the key's block is not later. The values of a SOLVE are those of earlier keys (can_correct). */
+static bool block_region(struct separation *x, const struct expr *where)
+{
+    const struct expr *const own = separate_query_position(x), *const j = expr_index(x->m, x->stream);
+    const bool compares = where->op == EXPR_LE || where->op == EXPR_EQ;
+    for (int k = 0; k < 2 && compares && graph_find_solve(x->g) >= 0; k++) {
+        const struct expr *const of_key = where->arg[k], *const of_query = where->arg[1 - k];
+        if (!block_of(x, of_key) || expr_replace(x->m, of_key, j, own) != of_query) continue;
+        if (where->op == EXPR_LE && k == 0) return true;
+        if (x->id[KEY] && x->id[KEY] != of_key) return false;
+        x->id[QUERY] = of_query;
+        x->id[KEY] = of_key;
+        return true;
+    }
+    return false;
+}
+
 const struct expr *separate_query_position(const struct separation *x)
 {
     if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return expr_index(x->m, x->lane);
@@ -30,7 +58,7 @@ bool separate_uses_axis(const struct separation *x, const struct expr *e, int ax
 
 const struct expr *separate_without_ids(struct separation *x, const struct expr *where)
 {
-    if (where->op != EXPR_AND) return id_region(x, where) ? NULL : where;
+    if (where->op != EXPR_AND) return id_region(x, where) || block_region(x, where) ? NULL : where;
     const struct expr *a = separate_without_ids(x, where->arg[0]), *b = separate_without_ids(x, where->arg[1]);
     return a && b ? expr_and(x->m, a, b) : a ? a : b;
 }

@@ -349,6 +349,9 @@ def delta(rng, spec):
     if 'exact' in str(spec['similarity']): spec['block'] = rng.choice([1, 7, 16, 20, 50])
     spec['prepare'] = [*spec.get('prepare', []), 'l2norm']
     if rng.random() < 0.7: spec['mask'] = 'causal'
+    own = random.Random('block %s' % spec)
+    if spec['mask'] == 'causal' and own.random() < 0.15:
+        spec['mask'] = {'all': ['causal', {'block_window': {'block': own.choice([16, 24, 32, 64])}}]}
     head = rng.choice([('H', 'h'), ('G', 'g')])
     axes = rng.sample([('B', 'b'), head, ('Nk', 't')], rng.choice([0, 1, 2, 3, 3]))
     if 'decode' in spec.get('emit', []): axes = [x for x in [('B', 'b'), head, ('Nk', 't')] if x in axes]
