@@ -54,10 +54,9 @@ bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out)
         if (axis_is_sequence(&m->axis[own]) ? position >= 0 : !value_has_axis(value, own)) return false;
         if (axis_is_sequence(&m->axis[own])) position = own;
     }
-    const struct ref plain = graph_ref(g, value->operand[0].of, NULL);
     if (terms->op != GRAPH_MAP || position < 0 || position == axis || value->rank != terms->rank ||
         value->where->arg[0]->integer != position || m->axis[position].source != SIZE_N_K ||
-        !ref_equal(&value->operand[0], &plain))
+        !graph_is_plain(g, &value->operand[0]))
         return false;
     const struct expr *const last = value->where->arg[1];
     const bool of_key = m->axis[axis].source == SIZE_N_K && last->op == EXPR_INDEX && last->integer == axis;

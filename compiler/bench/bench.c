@@ -440,11 +440,11 @@ static enum status load_all(struct running *r)
     enum status status = STATUS_DONE;
     for (int k = 0; k < b->o->targets && !b->target; k++)
         if (target_runs(b->o->target[k])) b->target = b->o->target[k];
-    if (!b->target) {
-        complain(b->o, "this machine runs none of the targets; without --target, attnc bench takes a target that the "
-                       "machine runs");
-        return STATUS_INPUT;
-    }
+    if (!b->target)
+        return complain_as(
+            b->o, STATUS_INPUT,
+            "this machine runs none of the targets; without --target, attnc bench takes a target that the "
+            "machine runs");
     b->machine = machine_open(r->arena, b->o->console.quiet, &status);
     if (status == STATUS_DONE && !(b->compiler = compiler_version(r->arena, &b->o->console))) status = STATUS_MACHINE;
     for (int e = 0; e < b->entries && status == STATUS_DONE; e++) {
@@ -488,21 +488,18 @@ static enum status check_files(const struct options *o)
     const char *const file[] = {o->json, o->plot}, *const option[] = {"--json", "--plot"};
     const char *base = o->plot ? strrchr(o->plot, '/') : NULL,
                *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
-    if (suffix && strcasecmp(suffix, ".svg") != 0) {
-        complain(o,
-                 "--plot writes SVG, so the file's name must end in .svg, not '%s'; other programs convert SVG, as in "
-                 "rsvg-convert out.svg -o out%s",
-                 o->plot, suffix);
-        return STATUS_USAGE;
-    }
+    if (suffix && strcasecmp(suffix, ".svg") != 0)
+        return complain_as(
+            o, STATUS_USAGE,
+            "--plot writes SVG, so the file's name must end in .svg, not '%s'; other programs convert SVG, as in "
+            "rsvg-convert out.svg -o out%s",
+            o->plot, suffix);
     for (int k = 0; k < 2; k++) {
         if (!file[k]) continue;
         for (int other = 0; other < k; other++)
-            if (file[other] && strcmp(file[k], file[other]) == 0) {
-                complain(o, "%s and %s cannot both go to %s", option[other], option[k],
-                         strcmp(file[k], "-") == 0 ? "standard output" : file[k]);
-                return STATUS_USAGE;
-            }
+            if (file[other] && strcmp(file[k], file[other]) == 0)
+                return complain_as(o, STATUS_USAGE, "%s and %s cannot both go to %s", option[other], option[k],
+                                   strcmp(file[k], "-") == 0 ? "standard output" : file[k]);
         if (strcmp(file[k], "-") == 0) continue;
         const char *slash = strrchr(file[k], '/');
         struct text folder = {0};
@@ -514,8 +511,7 @@ static enum status check_files(const struct options *o)
                                                                        : 0;
         text_free(&folder);
         if (!why) continue;
-        complain(o, "cannot write %s: %s", file[k], strerror(why));
-        return STATUS_MACHINE;
+        return complain_as(o, STATUS_MACHINE, "cannot write %s: %s", file[k], strerror(why));
     }
     return STATUS_DONE;
 }
@@ -523,15 +519,13 @@ static enum status check_files(const struct options *o)
 int command_bench(const struct options *o)
 {
     struct bench bench = {.o = o}, *b = &bench;
-    if (o->files == 0 || o->files > MAX_SPECS) {
-        complain(o, o->files ? "bench takes up to %d specs" : "bench takes specs: attnc bench SPEC.yaml...", MAX_SPECS);
-        return STATUS_USAGE;
-    }
+    if (o->files == 0 || o->files > MAX_SPECS)
+        return (int)complain_as(o, STATUS_USAGE,
+                                o->files ? "bench takes up to %d specs" : "bench takes specs: attnc bench SPEC.yaml...",
+                                MAX_SPECS);
     if (!bench_request_read(o, &b->request)) return STATUS_USAGE;
-    if (o->decode && o->backward) {
-        complain(o, "--backward and --decode cannot be given together");
-        return STATUS_USAGE;
-    }
+    if (o->decode && o->backward)
+        return (int)complain_as(o, STATUS_USAGE, "--backward and --decode cannot be given together");
     enum status worst = check_files(o);
     if (worst != STATUS_DONE) return (int)worst;
     for (int k = 0; k < o->files; k++) {

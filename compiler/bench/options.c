@@ -13,11 +13,9 @@ static bool threads_read(const struct options *o, struct bench_request *r)
     for (const char *at = o->thread_list; at;) {
         int64_t n;
         const char *end = count_read(at, &n);
-        if (!end || n > 4096 || r->threads == MAX_COUNTS || (*end && *end != ',')) {
-            complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MAX_COUNTS,
-                     o->thread_list);
-            return false;
-        }
+        if (!end || n > 4096 || r->threads == MAX_COUNTS || (*end && *end != ','))
+            return complain(o, "--threads takes up to %d numbers from 1 to 4096, as in 1,2,4, not '%s'", MAX_COUNTS,
+                            o->thread_list);
         r->thread[r->threads++] = (int)n;
         at = *end ? end + 1 : NULL;
     }
@@ -30,15 +28,13 @@ bool heads_read(const struct options *o, struct bench_request *r)
     r->heads = 0;
     for (const char *at = text;; at++) {
         at = r->heads < MAX_COUNTS ? heads_add(at, &r->head[r->heads++]) : NULL;
-        if (!at || (*at && *at != ',')) {
-            complain(
+        if (!at || (*at && *at != ','))
+            return complain(
                 o,
                 "--heads takes up to %d numbers of heads from 1 to %d, as in 1,8, or with fewer key/value heads, "
                 "as in 8/2 for 8 heads and 2 key/value heads (8 is a multiple of 2), or with fewer heads of q and k "
                 "than of v, as in 8/8/2, not '%s'",
                 MAX_COUNTS, 1 << 20, text);
-            return false;
-        }
         if (!*at) return true;
     }
 }

@@ -26,9 +26,7 @@ static const char *key_of(struct arena *arena, const char *file, const struct te
     if (o->no_remainders) text_add(&key, "no remainders\n");
     for (int k = 0; k < o->sets; k++) text_add(&key, "%zu:%s\n", strlen(o->set[k]), o->set[k]);
     text_append(&key, spec->data, spec->length);
-    const char *made = arena_copy(arena, key.data);
-    text_free(&key);
-    return made;
+    return text_take(&key, arena);
 }
 
 /* The name that every kernel compiled ahead of time has in its C code. */
@@ -96,10 +94,8 @@ static enum status build_one(const struct options *o, const struct options *as_g
             unit = unit_make(file, o, &status);
             if (unit) unit_warn(unit, o);
             if (unit) status = find_ready(as_given, file, unit, &built, &ready);
-            if (unit && status == STATUS_DONE && !emit_json(ready ? ready : unit, &description)) {
-                complain(o, "out of memory");
-                status = STATUS_MACHINE;
-            }
+            if (unit && status == STATUS_DONE && !emit_json(ready ? ready : unit, &description))
+                status = complain_as(o, STATUS_MACHINE, "out of memory");
             if (ready) {
                 built.description = description.data;
             } else if (unit && status == STATUS_DONE) {
@@ -121,10 +117,7 @@ static enum status build_one(const struct options *o, const struct options *as_g
 
 int command_build(const struct options *o)
 {
-    if (!o->files) {
-        complain(o, "build takes a spec: attnc build SPEC.yaml");
-        return STATUS_USAGE;
-    }
+    if (!o->files) return (int)complain_as(o, STATUS_USAGE, "build takes a spec: attnc build SPEC.yaml");
     struct options here = *o; /* The library is only for this machine. */
     if (!o->named_targets) {
         here.target[0] = target_find("native");
@@ -135,13 +128,12 @@ int command_build(const struct options *o)
     int length = 0;
     if (o->quick && (sscanf(o->quick, "%" SCNd64 ",%" SCNd64 ",%" SCNd64 "%n", &first->n_q, &first->n_k,
                             &first->members, &length) != 3 ||
-                     o->quick[length] || first->n_q < 1 || first->n_k < 0 || first->members < 1)) {
-        complain(o,
-                 "--quick is '%s'; expected the numbers of queries, of keys, and of query heads that share keys, as "
-                 "in 512,512,1",
-                 o->quick);
-        return STATUS_USAGE;
-    }
+                     o->quick[length] || first->n_q < 1 || first->n_k < 0 || first->members < 1))
+        return (int)complain_as(
+            o, STATUS_USAGE,
+            "--quick is '%s'; expected the numbers of queries, of keys, and of query heads that share keys, as "
+            "in 512,512,1",
+            o->quick);
     if (o->background) run_in_background();
     enum status worst = STATUS_DONE;
     for (int k = 0; k < o->files; k++) {

@@ -54,8 +54,7 @@ static enum status write_output(const struct options *o, const struct unit *p, e
     case OUTPUT_dot: emit_dot_file(p, out); break;
     case OUTPUT_json:
         if (emit_json(p, out)) break;
-        complain(o, "out of memory");
-        return STATUS_MACHINE;
+        return complain_as(o, STATUS_MACHINE, "out of memory");
     case OUTPUT_py: emit_python(p, out); break;
     case OUTPUTS: break;
     }
@@ -68,13 +67,11 @@ static bool depfile_fits(const struct options *o, const char *file, const char *
 {
     const char *const name[] = {file, stem, o->depfile_target};
     for (int k = 0; k < 3; k++)
-        if (name[k] && strpbrk(name[k], "\r\n")) {
-            complain(o, "-MD: a rule of make cannot contain a line break, but the %s has one",
-                     k == 0   ? "path of the spec"
-                     : k == 1 ? "path of the output"
-                              : "target of -MT");
-            return false;
-        }
+        if (name[k] && strpbrk(name[k], "\r\n"))
+            return complain(o, "-MD: a rule of make cannot contain a line break, but the %s has one",
+                            k == 0   ? "path of the spec"
+                            : k == 1 ? "path of the output"
+                                     : "target of -MT");
     return true;
 }
 
@@ -147,10 +144,9 @@ static enum status compile_one(const struct options *o, const char *file, struct
     int count = 0;
     if (status == STATUS_DONE && o->depfile && !o->to_stdout && !depfile_fits(o, file, stem)) status = STATUS_USAGE;
     if (status == STATUS_DONE && o->emit & 1U << OUTPUT_graph && !o->to_stdout &&
-        same_file(file, output_path(p->arena, stem, OUTPUT_graph))) {
-        complain(o, "%s: --emit graph would overwrite this file; set another folder with -o", file);
-        status = STATUS_USAGE;
-    }
+        same_file(file, output_path(p->arena, stem, OUTPUT_graph)))
+        status = complain_as(o, STATUS_USAGE, "%s: --emit graph would overwrite this file; set another folder with -o",
+                             file);
     for (int k = 0; k < OUTPUTS && status == STATUS_DONE; k++) {
         if (!(o->emit & 1U << k)) continue;
         if (k == OUTPUT_h && o->to_stdout && o->emit & 1U << OUTPUT_c) continue;
@@ -159,8 +155,7 @@ static enum status compile_one(const struct options *o, const char *file, struct
             continue;
         }
         if (count == 0 && stem != p->spec->name && make_folders(o->out_dir, 0777) != 0) {
-            complain(o, "cannot make the folder %s: %s", o->out_dir, strerror(errno));
-            status = STATUS_MACHINE;
+            status = complain_as(o, STATUS_MACHINE, "cannot make the folder %s: %s", o->out_dir, strerror(errno));
             continue;
         }
         made[count] = output_path(p->arena, stem, k);

@@ -656,10 +656,7 @@ static enum status explain_json(const struct unit *p, const struct costs *all, c
 
 int command_explain(const struct options *o)
 {
-    if (o->files == 0) {
-        complain(o, "explain takes a spec: attnc explain SPEC.yaml");
-        return STATUS_USAGE;
-    }
+    if (o->files == 0) return (int)complain_as(o, STATUS_USAGE, "explain takes a spec: attnc explain SPEC.yaml");
     struct costs costs = {.threads = o->threads, .batch = 1};
     if (!lengths_read(o, "1k,4k,16k,64k", &costs.lengths) || !document_read(o, &costs.document) ||
         !ranks_read(o, &costs.ranks) || !one_number(o, "--batch", o->batch, 1 << 20, &costs.batch))

@@ -224,8 +224,7 @@ static void explain_parts(const struct unit *p, const struct costs *costs)
             printf("  parts, one after the other: %s", text.data);
         else if (strcmp(text.data, last) != 0)
             printf("  from %lld keys on: %s", (long long)n, text.data);
-        last = arena_copy(p->arena, text.data);
-        text_free(&text);
+        last = text_take(&text, p->arena);
     }
 }
 

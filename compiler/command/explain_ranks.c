@@ -44,29 +44,22 @@ bool ranks_read(const struct options *o, struct rank_costs *out)
 {
     *out = (struct rank_costs){.heads = {1, 1, 0}};
     const char *at = o->heads ? heads_add(o->heads, &out->heads) : "";
-    if (!at || *at) {
-        complain(o, "explain takes --heads as in 8, or 8/2 for 2 key/value heads, not '%s'", o->heads);
-        return false;
-    }
+    if (!at || *at)
+        return complain(o, "explain takes --heads as in 8, or 8/2 for 2 key/value heads, not '%s'", o->heads);
     const char *text = o->link ? o->link : "12.5GB/s,2us";
-    if (!link_read(text, &out->link)) {
-        complain(o, "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '%s'", text);
-        return false;
-    }
-    if (!o->ranks && (o->link || (o->heads && o->threads <= 1))) {
-        complain(o, o->link ? "explain needs --ranks for --link" : "explain needs --ranks or --threads for --heads");
-        return false;
-    }
+    if (!link_read(text, &out->link))
+        return complain(o, "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '%s'", text);
+    if (!o->ranks && (o->link || (o->heads && o->threads <= 1)))
+        return complain(o, o->link ? "explain needs --ranks for --link"
+                                   : "explain needs --ranks or --threads for --heads");
     for (at = o->ranks; at && *at; at += *at == ',') {
         at = lengths_add(at, &out->ranks);
         if (at && (!*at || (*at == ',' && at[1]))) continue;
-        complain(o, "--ranks takes up to %d numbers and ranges that double, as in 1,8,64..1024, not '%s'", MAX_LENGTHS,
-                 o->ranks);
-        return false;
+        return complain(o, "--ranks takes up to %d numbers and ranges that double, as in 1,8,64..1024, not '%s'",
+                        MAX_LENGTHS, o->ranks);
     }
     if (!o->ranks || out->ranks.count) return true;
-    complain(o, "--ranks takes numbers, as in 1,8,64");
-    return false;
+    return complain(o, "--ranks takes numbers, as in 1,8,64");
 }
 
 /* How a kernel is computed on several ranks. */

@@ -14,10 +14,8 @@
    `attnc list targets MACHINE` prints the default targets of a machine. */
 static int list_targets(const struct options *o)
 {
-    if (o->files > 2) {
-        complain(o, "list targets takes one machine, found '%s'", o->file[2]);
-        return STATUS_USAGE;
-    }
+    if (o->files > 2)
+        return (int)complain_as(o, STATUS_USAGE, "list targets takes one machine, found '%s'", o->file[2]);
     for (int k = 0; target_at(k); k++) {
         const struct target *t = target_at(k);
         if (o->files == 1)
@@ -103,10 +101,8 @@ int command_list(const struct options *o)
 
 int command_show(const struct options *o)
 {
-    if (!o->files) {
-        complain(o, "show takes a file, or the name of a spec that attnc list prints");
-        return STATUS_USAGE;
-    }
+    if (!o->files)
+        return (int)complain_as(o, STATUS_USAGE, "show takes a file, or the name of a spec that attnc list prints");
     if (o->picture) return command_show_picture(o);
     enum status status = STATUS_DONE;
     struct text all = {0};

@@ -141,8 +141,7 @@ static bool whole_number(const struct options *o, const char *option, const char
     errno = 0;
     *value = strtoull(text, &end, 10);
     if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *value <= max) return true;
-    complain(o, "%s takes an integer from 0 to %llu, not '%s'", option, (unsigned long long)max, text);
-    return false;
+    return complain(o, "%s takes an integer from 0 to %llu, not '%s'", option, (unsigned long long)max, text);
 }
 
 /* Calls `item` for each word of a comma-separated list. Returns false if a word is empty or `item` fails. */
@@ -152,10 +151,8 @@ static bool each(struct options *o, const char *option, const char *list,
     char word[64];
     for (const char *at = list;;) {
         size_t n = strcspn(at, ",");
-        if (n == 0 || n >= sizeof word) {
-            complain(o, "%s takes words separated by commas, not '%s'", option, list);
-            return false;
-        }
+        if (n == 0 || n >= sizeof word)
+            return complain(o, "%s takes words separated by commas, not '%s'", option, list);
         memcpy(word, at, n);
         word[n] = 0;
         if (!item(o, option, word)) return false;
@@ -192,10 +189,7 @@ static bool target_item(struct options *o, const char *option, const char *word)
         return false;
     }
     for (int k = 0; k < o->targets; k++)
-        if (target_rank(o->target[k]) == target_rank(t)) {
-            complain(o, "%s: '%s' is given twice", option, word);
-            return false;
-        }
+        if (target_rank(o->target[k]) == target_rank(t)) return complain(o, "%s: '%s' is given twice", option, word);
     /* Sorts the targets, because the kernel uses the first one that the machine supports. */
     int at = o->targets++;
     for (; at > 0 && target_rank(o->target[at - 1]) > target_rank(t); at--) o->target[at] = o->target[at - 1];
@@ -213,8 +207,7 @@ static bool color_value(struct options *o, const char *text)
     else if (strcmp(text, "auto") == 0)
         o->console.color = isatty(STDERR_FILENO) && !(no && *no);
     else {
-        complain(o, "--color takes auto, always or never, not '%s'", text);
-        return false;
+        return complain(o, "--color takes auto, always or never, not '%s'", text);
     }
     return true;
 }
@@ -381,9 +374,8 @@ static bool stack_suffices(const struct options *o)
         return true;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > WANTED ? WANTED : limit.rlim_max;
     if (limit.rlim_cur >= NEEDED && setrlimit(RLIMIT_STACK, &limit) == 0) return true;
-    complain(o, "the stack of %lld KiB is too small: attnc needs up to %d KiB (ulimit -s %d)",
-             (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
-    return false;
+    return complain(o, "the stack of %lld KiB is too small: attnc needs up to %d KiB (ulimit -s %d)",
+                    (long long)limit.rlim_cur / 1024, NEEDED / 1024, NEEDED / 1024);
 }
 
 int main(int count, char **argument)
@@ -415,10 +407,9 @@ int main(int count, char **argument)
     int skip = command == COMMAND_compile ? 1 : 2,
         status = parse(&o, command, count - skip, argument + skip, set, shape, file);
     if (status == STATUS_DONE && o.json && strcmp(o.json, "-") != 0 && command != COMMAND_bench &&
-        command != COMMAND_tune) {
-        complain(&o, "%s writes JSON to standard output: --json takes no file", command_rows[command].name);
-        status = STATUS_USAGE;
-    }
+        command != COMMAND_tune)
+        status = (int)complain_as(&o, STATUS_USAGE, "%s writes JSON to standard output: --json takes no file",
+                                  command_rows[command].name);
     if (status == STATUS_DONE && o.show_passes) {
         struct text list = {0};
         passes_print(&list);
@@ -443,11 +434,9 @@ int main(int count, char **argument)
         else if (o.files > 0 && misspelt(&o))
             status = STATUS_USAGE;
         else if (o.files == 0) {
-            complain(&o, "no spec given; see attnc --help");
-            status = STATUS_USAGE;
+            status = (int)complain_as(&o, STATUS_USAGE, "no spec given; see attnc --help");
         } else if ((o.depfile_path || o.depfile_target) && !o.depfile) {
-            complain(&o, "%s needs -MD", o.depfile_path ? "-MF" : "-MT");
-            status = STATUS_USAGE;
+            status = (int)complain_as(&o, STATUS_USAGE, "%s needs -MD", o.depfile_path ? "-MF" : "-MT");
         } else {
             status = run[command](&o);
             if (status == STATUS_DONE && o.list_outputs) status = (int)output_finish(&o);

@@ -280,10 +280,7 @@ int command_show_picture(const struct options *o)
     changed.set = given;
     changed.sets = sizeof given / sizeof *given;
     changed.emit = 0;
-    if (o->files != 1) {
-        complain(o, "--picture takes one spec");
-        return STATUS_USAGE;
-    }
+    if (o->files != 1) return (int)complain_as(o, STATUS_USAGE, "--picture takes one spec");
     enum status status;
     struct unit *const p = unit_make(o->file[0], &changed, &status);
     if (!p) return (int)status;
@@ -292,8 +289,7 @@ int command_show_picture(const struct options *o)
     const char *const wrong = find_weights(p, weight, &positions);
     struct text svg = {0};
     if (wrong) {
-        complain(o, "%s: %s", p->spec->name, wrong);
-        status = STATUS_INPUT;
+        status = complain_as(o, STATUS_INPUT, "%s: %s", p->spec->name, wrong);
     } else {
         draw(p->spec->name, weight, positions, &svg);
         status = strcmp(o->picture, "-") == 0 ? table_put(o, &svg) : write_whole(o, o->picture, svg.data, svg.length);

@@ -90,9 +90,8 @@ bool unit_allows(const struct unit *p, const struct options *o, int64_t length)
 {
     const int64_t most = p->spec->max_length;
     if (!most || length <= most) return true;
-    complain(o, "%s: max_length is %lld, so a length of %lld is too large; give other lengths", p->spec->name,
-             (long long)most, (long long)length);
-    return false;
+    return complain(o, "%s: max_length is %lld, so a length of %lld is too large; give other lengths", p->spec->name,
+                    (long long)most, (long long)length);
 }
 
 void unit_warn(const struct unit *p, const struct options *o)

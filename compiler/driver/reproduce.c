@@ -45,7 +45,5 @@ const char *unit_reproducing(const struct unit *p, const struct options *o)
         text_add(&t, " --set ");
         add_quoted(&t, o->set[k]);
     }
-    const char *made = arena_copy(p->arena, t.data);
-    text_free(&t);
-    return made;
+    return text_take(&t, p->arena);
 }

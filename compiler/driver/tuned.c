@@ -65,13 +65,14 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
 {
     const char *path = tuned_path(p->arena, spec), *set = set_schedule(o);
     if (set) {
-        complain(o, "--tuned takes the schedule from %s, so it cannot be combined with --set %.100s", path, set);
-        *status = STATUS_USAGE;
+        *status = complain_as(o, STATUS_USAGE,
+                              "--tuned takes the schedule from %s, so it cannot be combined with --set %.100s", path,
+                              set);
         return false;
     }
     if (access(path, F_OK) != 0) {
-        complain(o, "--tuned needs %s, which does not exist; 'attnc tune %s' writes it", path, spec);
-        *status = STATUS_INPUT;
+        *status = complain_as(o, STATUS_INPUT, "--tuned needs %s, which does not exist; 'attnc tune %s' writes it",
+                              path, spec);
         return false;
     }
     struct text text = {0};

@@ -81,7 +81,7 @@ struct step {
 
 static const char *c_of_step(struct emitter *x, struct step step)
 {
-    if (!step.factor) return emit_format(x, "%lld", (long long)step.number);
+    if (!step.factor) return emit_whole(x, step.number);
     return step.number == 1 ? step.factor : emit_format(x, "%s * %lld", step.factor, (long long)step.number);
 }
 

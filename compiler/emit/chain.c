@@ -118,6 +118,5 @@ const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))
         return "it has no form in which threads share a head";
-    knob_set_values(knob, 1, 2, (const int64_t[]){0, 2});
-    return NULL;
+    return knob_set_values(knob, 1, 2, (const int64_t[]){0, 2});
 }

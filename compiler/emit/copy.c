@@ -304,17 +304,14 @@ void emit_copy(struct emitter *x, const struct stmt *s)
 {
     const char *const stride = other_stride(x, s);
     if (stride) {
-        emit_line(x, "if (%s == 1) {", stride);
-        x->indent += 4;
+        emit_open(x, "if (%s == 1) {", stride);
         x->contiguous = true;
         copy(x, s);
         x->contiguous = false;
         x->indent -= 4;
-        emit_line(x, "} else {");
-        x->indent += 4;
+        emit_open(x, "} else {");
     }
     copy(x, s);
     if (!stride) return;
-    x->indent -= 4;
-    emit_line(x, "}");
+    emit_close(x);
 }

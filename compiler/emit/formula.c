@@ -55,9 +55,8 @@ static void formula(const struct graph *g, const struct value *v, const struct e
 
 static void reference(const struct graph *g, const struct ref *r, struct text *out)
 {
-    const struct ref plain = graph_ref(g, r->of, NULL);
     text_add(out, "%s", formula_name(g, r->of));
-    if (ref_equal(&plain, r)) return;
+    if (graph_is_plain(g, r)) return;
     for (int k = 0; k < r->rank; k++) {
         text_add(out, k ? ", " : "[");
         formula(g, NULL, r->sub[k], BINDS_CHOICE, out);

@@ -109,11 +109,35 @@ const char *emit_format(const struct emitter *x, const char *format, ...)
     return text;
 }
 
+const char *emit_whole(const struct emitter *x, int64_t n)
+{
+    return emit_format(x, "%lld", (long long)n);
+}
+
+static void print_line(struct emitter *x, const char *format, va_list arguments)
+{
+    text_add(x->out, "%*s%s\n", x->indent, "", arena_vprintf(x->m->arena, format, arguments));
+}
+
 void emit_line(struct emitter *x, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    const char *text = arena_vprintf(x->m->arena, format, arguments);
+    print_line(x, format, arguments);
     va_end(arguments);
-    text_add(x->out, "%*s%s\n", x->indent, "", text);
+}
+
+void emit_open(struct emitter *x, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(x, format, arguments);
+    va_end(arguments);
+    x->indent += 4;
+}
+
+void emit_close(struct emitter *x)
+{
+    x->indent -= 4;
+    emit_line(x, "}");
 }

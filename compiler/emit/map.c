@@ -124,8 +124,7 @@ static void fold_lanes(struct nest *n)
         emit_line(x, "%s = max_%s(%s, %s);", folded, x->suffix, folded, term);
     else
         emit_line(x, "%s += %s;", folded, term);
-    x->indent -= 4;
-    emit_line(x, "}");
+    emit_close(x);
     if (maximum) {
         const char *to = emit_element(x, &a->to);
         emit_line(x, "const %s largest = lane_max_%s(%s);", x->real, x->suffix, folded);
@@ -142,8 +141,7 @@ static void fold_lanes(struct nest *n)
     } else if (!maximum)
         emit_line(x, "%s += total;", emit_element(x, &a->to));
     for (int k = 0; k + 1 < s->rank; k++) {
-        x->indent -= 4;
-        emit_line(x, "}");
+        emit_close(x);
     }
     nest_free(n);
 }
@@ -416,9 +414,8 @@ static const char *loop_over_lanes(const struct map *map)
 static void open_chains(const struct map *map, const char *axis, const char *first, const char *end)
 {
     struct emitter *x = map->n.x;
-    emit_line(x, "for (int64_t %s_first = %s; %s_first < %s; %s_first += %d) {", axis, first, axis, end, axis,
+    emit_open(x, "for (int64_t %s_first = %s; %s_first < %s; %s_first += %d) {", axis, first, axis, end, axis,
               map->chains);
-    x->indent += 4;
     const char *const number = chain_number(map);
     emit_line(x, "UNROLL for (int %s = 0; %s < %d; %s++) {", number, number, map->chains, number);
     emit_line(x, "    const int64_t %s = min(%s_first + %s, %s - 1);", axis, axis, number, end);

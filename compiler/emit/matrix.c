@@ -4,17 +4,12 @@
 
 enum { UNIT_FINITE = 6 }; /* the place of `finite` in the arguments of unit_dot */
 
-static const char *number(const struct emitter *x, int64_t n)
-{
-    return emit_format(x, "%lld", (long long)n);
-}
-
 /* Returns C for the number of tile registers that the summed axis `axis` needs. */
 static const char *steps_of(struct emitter *x, int axis)
 {
     const struct axis *a = &x->m->axis[axis];
     const int depth = x->c->target->matrix.depth;
-    if (a->source == SIZE_CONSTANT && !x->cut[axis]) return number(x, (a->extent + depth - 1) / depth);
+    if (a->source == SIZE_CONSTANT && !x->cut[axis]) return emit_whole(x, (a->extent + depth - 1) / depth);
     return emit_format(x, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
@@ -35,26 +30,22 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
                *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis), *j = x->m->axis[s->axis].name;
     const int64_t depth = x->l->array[row->of].extent[1];
     if (depth > x->unit_depth) x->unit_depth = depth;
-    emit_line(x,
+    emit_open(x,
               "if (__builtin_expect(%s!finite_paired_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only "
               "queries that see them */",
               partial ? emit_format(x, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
-    x->indent += 4;
     argument[UNIT_FINITE].value = "1";
     emit_product_call(x, "unit_dot", argument, arguments);
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
-    x->indent += 4;
+    emit_open(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite_paired_%s(%s + %s, %s, %s, 1)) continue;", x->suffix, values, j, values_row, rows);
     emit_region(x, s->where, s->axes[1], "in_region");
     emit_line(x, "add_seen_paired_%s(%s, %s, %s, %s + %s, %s, %s + %s / 2 * %lld, %s %% 2, in_region, %s);", x->suffix,
               rows, emit_corner(x, s, to), emit_step(x, to, s->axes[0]), values, j, values_row, emit_corner(x, s, lane),
               j, (long long)row_of_pairs(weights), j, emit_range(x, s->axes[1]));
+    emit_close(x);
     x->indent -= 4;
-    emit_line(x, "}");
-    x->indent -= 4;
-    emit_line(x, "} else");
-    x->indent += 4;
+    emit_open(x, "} else");
     argument[UNIT_FINITE].value = "0";
     emit_product_call(x, "unit_dot", argument, arguments);
     x->indent -= 4;
@@ -63,7 +54,7 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
 /* Returns C for the distance between two bf16 terms of a number, in elements. */
 static const char *term_of(const struct emitter *x, const struct array *a)
 {
-    return number(x, array_elements(a) / array_terms(a));
+    return emit_whole(x, array_elements(a) / array_terms(a));
 }
 
 /* Prints a product of the linear form on matrix units. Its operands have several bf16 terms. */
@@ -74,16 +65,17 @@ static void emit_terms(struct emitter *x, const struct stmt *s)
     const char *size = "int64_t ";
     const struct product_argument argument[] = {
         {"lanes", size,
-         number(x, lanes->extent[1] < sums->extent[sums->rank - 1] ? lanes->extent[1] : sums->extent[sums->rank - 1])},
+         emit_whole(x,
+                    lanes->extent[1] < sums->extent[sums->rank - 1] ? lanes->extent[1] : sums->extent[sums->rank - 1])},
         {"rows", size, emit_range(x, s->axes[0])},
         {"steps", size, steps_of(x, s->axis)},
         {"a", "const uint16_t *", emit_corner(x, s, row)},
         {"a_row", size, emit_step(x, row, s->axes[0])},
-        {"a_terms", "int ", number(x, array_terms(rows))},
+        {"a_terms", "int ", emit_whole(x, array_terms(rows))},
         {"a_term", size, term_of(x, rows)},
         {"b", "const uint16_t *", emit_corner(x, s, lane)},
-        {"b_row", size, number(x, row_of_pairs(lanes))},
-        {"b_terms", "int ", number(x, array_terms(lanes))},
+        {"b_row", size, emit_whole(x, row_of_pairs(lanes))},
+        {"b_terms", "int ", emit_whole(x, array_terms(lanes))},
         {"b_term", size, term_of(x, lanes)},
         {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
@@ -110,7 +102,7 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         emit_line(x, "unit_scale_%s(%lld, %s, %s, %s, %s);", x->suffix, (long long)lanes, emit_range(x, s->axes[0]), c,
                   c_row, emit_corner(x, s, &s->operand[2]));
     struct product_argument argument[] = {
-        {"lanes", size, number(x, lanes)},
+        {"lanes", size, emit_whole(x, lanes)},
         {"rows", size, emit_range(x, s->axes[0])},
         {"steps", size, steps_of(x, s->axis)},
         {"a", "const uint16_t *", emit_corner(x, s, row)},
@@ -118,7 +110,7 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         {"padded", size, padded ? "1" : "0"},
         {"finite", size, "0"},
         {"b", "const uint16_t *", emit_corner(x, s, lane)},
-        {"b_row", size, number(x, row_of_pairs(&x->l->array[lane->of]))},
+        {"b_row", size, emit_whole(x, row_of_pairs(&x->l->array[lane->of]))},
         {"c", x->output, c},
         {"c_row", size, c_row},
         {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
@@ -137,10 +129,10 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of], *values = &x->l->array[lane->of];
     const char *size = "int64_t ", *a_row = emit_step(x, row, s->axes[0]), *c_row = emit_step(x, to, s->axes[0]),
-               *b_row = number(x, row_of_pairs(values)), *i = x->m->axis[s->axes[0]].name,
+               *b_row = emit_whole(x, row_of_pairs(values)), *i = x->m->axis[s->axes[0]].name,
                *columns = emit_size(x->m, s->axes[1]), *steps = emit_range(x, s->axis);
     const struct product_argument argument[] = {
-        {"lanes", size, number(x, values->extent[1])},
+        {"lanes", size, emit_whole(x, values->extent[1])},
         {"rows", size, emit_range(x, s->axes[0])},
         {"steps", size, steps_of(x, s->axis)},
         {"a", "const uint16_t *", emit_corner(x, s, row)},
@@ -153,24 +145,20 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
     const int arguments = (int)(sizeof argument / sizeof *argument);
     if (s->where) {
         const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
-        emit_line(x,
+        emit_open(x,
                   "if (__builtin_expect(%s!finite_paired_%s(%s, %s, (%s + 1) / 2, 2 * %s), 0)) { /* infinity and NaN "
                   "affect only queries that see them */",
                   partial ? emit_format(x, "(%s) && ", partial) : "", x->suffix, argument[5].value, b_row, steps,
                   columns);
-        x->indent += 4;
         emit_product_call(x, "unit_across_finite", argument, arguments);
-        emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, argument[1].value, i);
-        x->indent += 4;
+        emit_open(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, argument[1].value, i);
         emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(weights->extent[1] / x->lanes));
         emit_region(x, s->where, s->axis, "in_region");
         emit_line(x, "add_seen_lanes_paired_%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, in_region);", x->suffix,
                   columns, argument[7].value, i, c_row, argument[3].value, i, a_row, argument[5].value, b_row, steps);
+        emit_close(x);
         x->indent -= 4;
-        emit_line(x, "}");
-        x->indent -= 4;
-        emit_line(x, "} else");
-        x->indent += 4;
+        emit_open(x, "} else");
     }
     emit_product_call(x, "unit_across", argument, arguments);
     if (s->where) x->indent -= 4;
@@ -185,7 +173,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     const bool numbers = a->dtype == DTYPE_F32, along = ref_axis(from, from->rank - 1) == column,
                terms = numbers && (tile->terms || !along);
     if (tile->paired) {
-        to_row = number(x, row_of_pairs(tile));
+        to_row = emit_whole(x, row_of_pairs(tile));
         function = terms                                   ? "pair_terms"
                    : numbers                               ? "rounded"
                    : ref_axis(from, from->rank - 1) == row ? "pairs"

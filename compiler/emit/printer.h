@@ -102,7 +102,11 @@ struct emitter {
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
+/* emit_open prints a line and indents later ones. emit_close ends a block. */
+void emit_open(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
+void emit_close(struct emitter *x);
 const char *emit_format(const struct emitter *x, const char *format, ...) IR_PRINTF(2, 3); /* in the module's arena */
+const char *emit_whole(const struct emitter *x, int64_t n); /* a number's decimal digits */
 /* emit_target_names prints the names that describe the target and what the kernel asks of it. emit_vector_functions
    prints the #include lines of the functions that `code` calls. (vector.c) */
 void emit_target_names(const struct emitter *x, struct text *out);
@@ -164,8 +168,8 @@ void emit_solve(struct emitter *x, const struct stmt *s);
 void emit_select(struct emitter *x, const struct stmt *s);
 void emit_list_of_keys(struct emitter *x, const struct stmt *s);
 void emit_scan(struct emitter *x, const struct stmt *s);
-/* Opens the loops over tiles of a FOR statement, and returns the number of loops. (ranges.c) */
-int emit_tile_loops(struct emitter *x, const struct stmt *s);
+/* Opens the loops over tiles of a FOR statement. (ranges.c) */
+void emit_tile_loops(struct emitter *x, const struct stmt *s);
 void emit_map(struct emitter *x, const struct stmt *s);
 /* Prints C that sets each mask in `to`, one for each vector of the axis `lane`. A mask selects the lanes
    that are in `region`. */

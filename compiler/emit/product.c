@@ -22,7 +22,7 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
     const struct array *a = &x->l->array[to->of];
     const int axis = a->axes[a->rank - 1];
     const int64_t most = emit_most_lanes(x, to);
-    if (most == x->lanes || x->m->axis[axis].source == SIZE_CONSTANT) return emit_format(x, "%lld", (long long)most);
+    if (most == x->lanes || x->m->axis[axis].source == SIZE_CONSTANT) return emit_whole(x, most);
     return emit_format(x, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
 }
 
@@ -35,14 +35,14 @@ static const char *pair_stride(struct emitter *x, const struct ref *r, int axis,
 {
     const struct array *a = &x->l->array[r->of];
     if (!a->paired) return axis == over ? "2" : emit_step(x, r, axis);
-    return axis == over ? emit_format(x, "%lld", (long long)(2 * a->extent[1])) : "2";
+    return axis == over ? emit_whole(x, 2 * a->extent[1]) : "2";
 }
 
 /* Returns C for the number of pairs along an axis. */
 static const char *pairs_of(struct emitter *x, int axis)
 {
     bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
-    if (constant) return emit_format(x, "%lld", (long long)x->m->axis[axis].extent / 2);
+    if (constant) return emit_whole(x, x->m->axis[axis].extent / 2);
     return emit_format(x, "(%s + 1) / 2", emit_range(x, axis));
 }
 
@@ -97,8 +97,7 @@ static void emit_one_lane(struct emitter *x, const struct stmt *s)
         {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
-    emit_line(x, "if (%s == 1)", resumed ? emit_format(x, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
-    x->indent += 4;
+    emit_open(x, "if (%s == 1)", resumed ? emit_format(x, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
     emit_product_call(x, "dot_lane", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
     emit_line(x, "else");
@@ -127,16 +126,14 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     int64_t *max = paired ? &x->region_pairs : &x->region_keys;
     for (int k = 0; k < weights->rank; k++)
         if (weights->axes[k] == s->axis && weights->extent[k] > *max) *max = weights->extent[k];
-    emit_line(x,
+    emit_open(x,
               "if (__builtin_expect(%s!finite%s%s(%s, %s), 0)) { /* infinity and NaN affect only queries that see "
               "them */",
               partial ? emit_format(x, "(%s) && ", partial) : "", apart ? "_apart" : "", kind, emit_corner(x, s, row),
               searched);
-    x->indent += 4;
     emit_product_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
-    x->indent += 4;
+    emit_open(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     const char *values = emit_format(x, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
                                      paired ? emit_format(x, " + %s %% 2", j) : "");
     emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
@@ -146,11 +143,9 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
               emit_step(x, to, s->axes[0]), values, across, emit_corner(x, s, lane), j, lead,
               paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
               paired ? emit_format(x, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
+    emit_close(x);
     x->indent -= 4;
-    emit_line(x, "}");
-    x->indent -= 4;
-    emit_line(x, "} else");
-    x->indent += 4;
+    emit_open(x, "} else");
     emit_one_lane(x, s);
     emit_product_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
@@ -171,14 +166,12 @@ static void emit_parts(struct emitter *x, const struct stmt *s, const char *prod
     argument[along ? ALONG_COLUMNS : DOT_STEPS].value = "end - at";
     argument[arguments - 1].value = "after";
     const char *const type = emit_stored(x->l->array[array].dtype);
-    emit_line(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
-    x->indent += 4;
+    emit_open(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
     emit_line(x, "end = page_end(call, at, %s1);", axis);
     emit_line(x, "const %s *const rows_of_page = %s,", type, emit_paged_row(x, array, "at"));
     emit_line(x, "    *const after = %s;", emit_paged_after(x, array, "end"));
     emit_product_call(x, product, argument, arguments);
-    x->indent -= 4;
-    emit_line(x, "}");
+    emit_close(x);
 }
 
 /* Prints a product that prefetches the rows of the operand in the lanes. */
@@ -198,14 +191,12 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
         all[arguments++] = (struct product_argument){"after", emit_format(x, "const %s *", emit_stored(dtype)),
                                                      parts ? emit_format(x, "after_%s", rows) : "NULL"};
     if (parts) {
-        emit_line(x, "if (paged_%s)", rows);
-        x->indent += 4;
+        emit_open(x, "if (paged_%s)", rows);
     }
     emit_product_call(x, name, all, arguments);
     if (!parts) return;
     x->indent -= 4;
-    emit_line(x, "else");
-    x->indent += 4;
+    emit_open(x, "else");
     emit_parts(x, s, name, lane->of, all, arguments);
     x->indent -= 4;
 }
@@ -268,7 +259,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         emit_line(x, "if (%s!paged_%s)", partial ? emit_format(x, "(%s) && ", partial) : "", name);
         emit_line(x, "    paged_%s = %s;", name, emit_paged_rows(x, lane->of, 0));
     }
-    emit_line(
+    emit_open(
         x,
         "if (__builtin_expect(%s!finite%s_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
         "them */",
@@ -278,7 +269,6 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
                  : "",
         x->suffix, values, value_row, paired ? emit_format(x, "(%s + 1) / 2", steps) : steps,
         paired ? emit_format(x, "2 * %s", columns) : columns);
-    x->indent += 4;
     struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
     if (narrow) {
@@ -291,18 +281,15 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         finite[1 + DOT_B_STEP].value = columns;
     }
     emit_product_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
-    x->indent += 4;
+    emit_open(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(most / x->lanes));
     emit_region(x, s->where, s->axis, "in_region");
     emit_line(x, "add_seen_lanes_%s%s(%s, %s + %s * %s, %s + %s * %s, %s, %s, %s, in_region);", paired ? "paired_" : "",
               x->suffix, columns, emit_corner(x, s, to), i, emit_step(x, to, s->axes[0]), emit_corner(x, s, row), i,
               emit_step(x, row, s->axes[0]), narrow ? "wide" : values, narrow ? columns : value_row, steps);
+    emit_close(x);
     x->indent -= 4;
-    emit_line(x, "}");
-    x->indent -= 4;
-    emit_line(x, "} else");
-    x->indent += 4;
+    emit_open(x, "} else");
     const char *const visible = paired || fetched || s->assign[0].fold != FOLD_SET ? NULL : steps_of_first_row(x, s);
     if (visible)
         emit_special(x, "dot_until", argument, arguments, false,
@@ -437,7 +424,7 @@ static void emit_gathered(struct emitter *x, const struct stmt *s, const struct 
     const struct product_argument extra[] = {
         {"next", argument[DOT_A].type, rows},
         {"next_row", size, emit_format(x, "%s_row", rows)},
-        {"width", size, emit_format(x, "%lld", (long long)x->m->axis[to_fetch->axes[to_fetch->rank - 1]].extent)},
+        {"width", size, emit_whole(x, x->m->axis[to_fetch->axes[to_fetch->rank - 1]].extent)},
         {"nexts", size, over ? emit_format(x, "min(%s_end - %s1, %lld)", axis, axis, (long long)loop->step) : NULL},
     };
     struct product_argument all[MAX_ARGUMENTS];
@@ -469,16 +456,14 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     memcpy(all, argument, (size_t)arguments * sizeof *argument);
     all[arguments++] = (struct product_argument){"next", argument[6].type, r ? emit_corner(x, next, r) : "NULL"};
     all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, s->axes[0]) : "0"};
-    all[arguments++] = (struct product_argument){
-        "width", size, r ? emit_format(x, "%lld", (long long)x->m->axis[elements].extent) : "0"};
+    all[arguments++] = (struct product_argument){"width", size, r ? emit_whole(x, x->m->axis[elements].extent) : "0"};
     const struct ref *const to = x->result ? &x->result->assign[0].to : NULL;
     const int row = to ? ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1) : 0;
     all[arguments++] = (struct product_argument){"result", argument[6].type,
                                                  to ? emit_corner(x, x->result, to) : "NULL"};
     all[arguments++] = (struct product_argument){"result_row", size, to ? emit_step(x, to, row) : "0"};
     all[arguments++] = (struct product_argument){
-        "result_width", size,
-        to ? emit_format(x, "%lld", (long long)x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
+        "result_width", size, to ? emit_whole(x, x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
     all[arguments++] = (struct product_argument){"results", size, to ? "results" : "0"};
     emit_product_call(x, "dot_ahead", all, arguments);
     if (to) emit_line(x, "results = 0;");
@@ -514,7 +499,7 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
     const char *const size = "int64_t ";
     if (!is_in_one_row(x, s)) return;
     const struct product_argument argument[] = {
-        {"lanes", size, emit_format(x, "%lld", (long long)emit_most_lanes(x, to))},
+        {"lanes", size, emit_whole(x, emit_most_lanes(x, to))},
         {"steps", size, emit_range(x, s->axis)},
         {"span", size, "32"},
         {"a", x->input, emit_corner(x, s, row)},
@@ -543,15 +528,13 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
         };
         emit_line(x, "with_rows = %s && (%s) - (%s) == 1;", one_row, emit_integer(x, loop->to),
                   emit_integer(x, loop->from));
-        emit_line(x, "if (with_rows) /* the query's product, too */");
-        x->indent += 4;
+        emit_open(x, "if (with_rows) /* the query's product, too */");
         emit_product_call(x, "dot_both", both, (int)(sizeof both / sizeof *both));
         x->indent -= 4;
         emit_line(x, "else");
         x->with_rows = queries;
     }
-    emit_line(x, "if (%s)", one_row);
-    x->indent += 4;
+    emit_open(x, "if (%s)", one_row);
     emit_product_call(x, "dot_row", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
     emit_line(x, "else");
@@ -619,7 +602,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"rows", size, emit_range(x, s->axes[0])},
         {"tail", size,
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
-             ? emit_format(x, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+             ? emit_whole(x, x->m->axis[s->axes[0]].extent % x->rows)
              : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
         /* the number of terms that are summed separately: 32 for inner products, 192 for sums over keys */

@@ -134,17 +134,8 @@ static bool uses_own(const struct emitter *x, const struct stmt *s)
     return uses;
 }
 
-/* Prints the head of a loop and counts it in *opened. */
-static void open_loop(struct emitter *x, int *opened, const char *head)
-{
-    emit_line(x, "%s", head);
-    x->indent += 4;
-    ++*opened;
-}
-
 /* Declares a union of ranges, and opens the loop over them. */
-static void range_loop(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to,
-                       int *opened)
+static void range_loop(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to)
 {
     const char *a = x->m->axis[s->axis].name;
     emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
@@ -156,15 +147,14 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
             emit_union(x, inner, emit_format(x, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
-    open_loop(x, opened,
-              emit_format(x,
-                          s->backward ? "for (int64_t piece = %ss - 1; piece >= 0; piece--) {"
-                                      : "for (int64_t piece = 0; piece < %ss; piece++) {",
-                          name));
+    emit_open(x,
+              s->backward ? "for (int64_t piece = %ss - 1; piece >= 0; piece--) {"
+                          : "for (int64_t piece = 0; piece < %ss; piece++) {",
+              name);
 }
 
 /* Opens a loop over tiles of the indices in a list. */
-static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
+static void gathering_loop(struct emitter *x, const struct stmt *s)
 {
     const char *const a = x->m->axis[s->axis].name;
     const struct expr *const drawn = s->range[0].drawn, *position;
@@ -181,8 +171,7 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
                   (long long)drawn->draw->count, range);
     else
         emit_line(x, "const int64_t %s_end = listed_indices(%s.list, %s);", a, emit_drawn_name(x, drawn), range);
-    open_loop(x, opened,
-              emit_format(x, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, (long long)s->step));
+    emit_open(x, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, (long long)s->step);
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
 }
 
@@ -194,40 +183,36 @@ static const char *difference(struct emitter *x, const char *a, const char *b)
 }
 
 /* Opens a loop over residues and, inside it, a loop over tiles whose indices are a period apart. */
-static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+static void residue_loops(struct emitter *x, const struct stmt *s, const char *from)
 {
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
     if (last > 0) {
         emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one residue at a time */", a, phase, phase,
                   last, period);
-        open_loop(x, opened, emit_format(x, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
+        emit_open(x, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a);
         phase = emit_format(x, "%s + %s_next", phase, a);
     } else
         emit_line(x, "/* every %s congruent to %s modulo %lld */", a, phase, period);
     const char *sum = strcmp(from, "0") == 0 ? "" : emit_format(x, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
-    open_loop(x, opened,
-              emit_format(x, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
+    emit_open(x, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far);
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a,
               far - period + 1, a, a, a, a, period - 1, period);
 }
 
 /* Opens a loop over periods and, inside it, a loop over the tiles of a run. */
-static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
+static void run_loops(struct emitter *x, const struct stmt *s, const char *from)
 {
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
     emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
               period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
-    open_loop(
-        x, opened,
-        emit_format(x, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
+    emit_open(x, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period);
     emit_line(x, "const int64_t %s_to = min(%s_from + %lld, %s_end);", a, a, run, a);
-    open_loop(x, opened,
-              emit_format(x, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a,
-                          (long long)s->step));
+    emit_open(x, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a,
+              (long long)s->step);
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
@@ -250,14 +235,13 @@ static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 
 /* Opens the loop over the tiles of a block. Variables i0 and i1 of a tile shadow i0 and i1 of the block. Declares a
    pointer for each array that the block holds. */
-static int block_loop(struct emitter *x, const struct stmt *s)
+static void block_loop(struct emitter *x, const struct stmt *s)
 {
     const char *a = x->m->axis[s->axis].name;
     bool held = false;
     for (int k = 0; k < x->l->arrays; k++) held |= x->l->array[k].held && stmt_touches(s, k);
-    emit_line(x, "for (int64_t %s_next = %s0, %s%s_end = %s1; %s_next < %s_end; %s_next += %lld) {", a, a,
+    emit_open(x, "for (int64_t %s_next = %s0, %s%s_end = %s1; %s_next < %s_end; %s_next += %lld) {", a, a,
               held ? emit_format(x, "%s_block = %s0, ", a, a) : "", a, a, a, a, a, (long long)s->step);
-    x->indent += 4;
     emit_line(x, "const int64_t %s0 = %s_next%s;", a, a,
               asks_for_end(x, s) ? emit_format(x, ", %s1 = min(%s0 + %lld, %s_end)", a, a, (long long)s->step, a) : "");
     for (int k = 0; k < x->l->arrays; k++) {
@@ -267,7 +251,6 @@ static int block_loop(struct emitter *x, const struct stmt *s)
                   emit_local(x, array->name), emit_held(x, array), a, a, (long long)s->step,
                   (long long)(array_elements(array) / array->held));
     }
-    return 1;
 }
 
 /* Declares pointers to rows of keys in a state that drops keys. Rows are indexed by position. So a pointer depends
@@ -310,14 +293,12 @@ static const struct expr *run_of(const struct emitter *x, const struct expr *e, 
 /* Opens a loop over pieces of the axis whose tiles in the table have true flags. A piece has at most s->step
    indices. */
 static void open_runs(struct emitter *x, const struct stmt *s, const struct expr *max, const char *from,
-                      const char *end, int *opened)
+                      const char *end)
 {
     const char *a = x->m->axis[s->axis].name;
-    emit_line(x, "for (struct run %s = {%s, %s}; next_run(&%s, &call->mask_tiles[%d], %s, %s, %lld, %s);) {", a, from,
+    emit_open(x, "for (struct run %s = {%s, %s}; next_run(&%s, &call->mask_tiles[%d], %s, %s, %lld, %s);) {", a, from,
               from, a, emit_table_of(x, max), emit_integer(x, max->arg[0]->arg[0]),
               emit_integer(x, max->arg[0]->arg[1]), (long long)s->step, end);
-    x->indent += 4;
-    ++*opened;
     emit_line(x, "const int64_t %s0 = %s.from, %s1 = %s.to;", a, a, a, a);
 }
 
@@ -330,13 +311,15 @@ static const struct stmt *select_in(const struct stmt *loop)
     return NULL;
 }
 
-int emit_tile_loops(struct emitter *x, const struct stmt *s)
+void emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
-    if (x->block[s->axis]) return block_loop(x, s);
+    if (x->block[s->axis]) {
+        block_loop(x, s);
+        return;
+    }
     const char *a = x->m->axis[s->axis].name, *name = emit_format(x, "%s_range", a), *from = first_of(x, s),
                *end = emit_integer(x, s->to);
     const struct stmt *const select = select_in(s);
-    int opened = 0;
     if (select) { /* a thread has whole blocks */
         const long long block = (long long)select->keys_of_block;
         emit_line(x, "const struct attn_range %s_own = range_of_share(share, %s, %s, %lld);", a, from, end,
@@ -345,43 +328,40 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
         end = emit_format(x, "%s_own.to", a);
     }
     if (s->gathers) {
-        gathering_loop(x, s, &opened);
+        gathering_loop(x, s);
         emit_find_pages(x, s);
-        return opened;
+        return;
     }
     if (s->ranges) {
-        range_loop(x, s, name, from, end, &opened);
+        range_loop(x, s, name, from, end);
         from = emit_format(x, "%s[piece].from", name);
         end = emit_format(x, "%s[piece].to", name);
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
-        open_loop(x, &opened, "{");
+        emit_open(x, "{");
     choose_rows(x, s, from);
     if (s->period) { /* The braces are a scope, because another loop over the axis may follow. */
-        open_loop(x, &opened, "{");
+        emit_open(x, "{");
         emit_line(x, "const int64_t %s_end = %s;", a, end);
         if (s->apart)
-            residue_loops(x, s, from, &opened);
+            residue_loops(x, s, from);
         else
-            run_loops(x, s, from, &opened);
+            run_loops(x, s, from);
     } else if (s->backward) {
-        open_loop(x, &opened, "{");
+        emit_open(x, "{");
         emit_line(x, "const int64_t %s_from = %s, %s_end = %s;", a, from, a, end);
-        open_loop(x, &opened,
-                  emit_format(x,
-                              "for (int64_t %s0 = %s_from + (%s_end - %s_from + %lld) / %lld * %lld - %lld; "
-                              "%s0 >= %s_from; %s0 -= %lld) { /* from the last key to the first */",
-                              a, a, a, a, (long long)s->step - 1, (long long)s->step, (long long)s->step,
-                              (long long)s->step, a, a, a, (long long)s->step));
+        emit_open(x,
+                  "for (int64_t %s0 = %s_from + (%s_end - %s_from + %lld) / %lld * %lld - %lld; "
+                  "%s0 >= %s_from; %s0 -= %lld) { /* from the last key to the first */",
+                  a, a, a, a, (long long)s->step - 1, (long long)s->step, (long long)s->step, (long long)s->step, a, a,
+                  a, (long long)s->step);
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     } else if (run_of(x, s->when, s->axis))
-        open_runs(x, s, run_of(x, s->when, s->axis), from, end, &opened);
+        open_runs(x, s, run_of(x, s->when, s->axis), from, end);
     else {
-        open_loop(x, &opened,
-                  emit_format(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a,
-                              a, a, (long long)s->step));
+        emit_open(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a, a, a,
+                  (long long)s->step);
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
         if (s->step == 1) emit_line(x, "(void)%s1;", a); /* a single row may need only its start */
     }
     emit_find_pages(x, s);
-    return opened;
 }

@@ -140,25 +140,21 @@ void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct 
     const char *const name = emit_local(x, a->name), *const axis = x->m->axis[a->axes[0]].name;
     if (a->rank == 2) {
         const char *const other = x->m->axis[a->axes[1]].name;
-        emit_line(x, "if (!knows_tile(%s_known, %s, %s0, %s1, %s0, %s1)) {", name, number_of_head(x, s), axis, axis,
+        emit_open(x, "if (!knows_tile(%s_known, %s, %s0, %s1, %s0, %s1)) {", name, number_of_head(x, s), axis, axis,
                   other, other);
-        x->indent += 4;
         print(x, s);
-        x->indent -= 4;
-        emit_line(x, "}");
+        emit_close(x);
         return;
     }
     const long long extent = (long long)x->m->axis[a->axes[0]].extent;
-    emit_line(x,
+    emit_open(x,
               "for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */");
-    x->indent += 4;
     emit_line(x, "const int64_t %s0 = above ? %s_known->to - %s_first : 0;", axis, name, name);
     emit_line(x, "const int64_t %s1 = above ? %lld : %s_known->from - %s_first;", axis, extent, name, name);
     emit_line(x, "if (%s0 >= %s1) continue;", axis, axis);
     x->cut[a->axes[0]] = true;
     print(x, s);
     x->cut[a->axes[0]] = false;
-    x->indent -= 4;
-    emit_line(x, "}");
+    emit_close(x);
     emit_line(x, "extend_known(%s_known, %s_first, %s_first + %lld);", name, name, name, extent);
 }

@@ -27,7 +27,7 @@ void emit_solve(struct emitter *x, const struct stmt *s)
                       *const u_row = emit_step(x, to, s->axis);
     const char *const lanes = x->cut[s->axes[1]]
                                   ? emit_format(x, "round_up(%s, %d)", emit_range(x, s->axes[1]), x->lanes)
-                                  : emit_format(x, "%lld", (long long)emit_most_lanes(x, to));
+                                  : emit_whole(x, emit_most_lanes(x, to));
     emit_line(x, "/* %s[%s][%s] = %s[%s] * (%s[%s][%s] - sum over %s %s %s of %s * %s[%s][%s]) */", name, t, l,
               emit_array(x, rate), t, emit_array(x, rest), t, l, j, s->backward ? ">" : "<", t, emit_array(x, weights),
               name, j, l);

@@ -1,17 +1,6 @@
 /* Prints the statements of the loop IR. */
 #include "printer.h"
 
-static void open_block(struct emitter *x)
-{
-    x->indent += 4;
-}
-
-static void close_block(struct emitter *x)
-{
-    x->indent -= 4;
-    emit_line(x, "}");
-}
-
 /* Returns whether an earlier loop of the list has the same axis as s. Its variables then have the same names. */
 static bool follows_its_like(const struct stmt *first, const struct stmt *s)
 {
@@ -47,8 +36,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
 {
     const char *condition = begins_kept(x, s) ? "call->length == call->start" : emit_condition(x, s);
     if (condition) {
-        emit_line(x, "if (%s) {", condition);
-        open_block(x);
+        emit_open(x, "if (%s) {", condition);
     }
     for (bool more = true; more;) {
         if (emit_remembered(x, s))
@@ -62,7 +50,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
         more = more && emit_condition(x, next) == condition;
         if (more) s = next;
     }
-    if (condition) close_block(x);
+    if (condition) emit_close(x);
     return s;
 }
 
@@ -115,10 +103,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             const char *a = x->m->axis[s->axis].name;
             int outside = x->ids;
             bool block = follows_its_like(first, s);
-            if (block) {
-                emit_line(x, "{");
-                open_block(x);
-            }
+            if (block) emit_open(x, "{");
             if (s->resumes && emit_shares_pass(x, s)) emit_line(x, "int with_rows = 0;");
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT && s->step > 1;
             emit_drawn_lists(x, s, false);
@@ -126,14 +111,13 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             const int known = x->ids, drawns = x->drawns;
             const struct range *const hoisted = x->hoisted;
             const int64_t workspace_used = x->workspace_used;
-            int opened = 1;
+            const int indent = x->indent;
             if (!emit_tiled(x, s->axis) && !part) {
-                emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a,
+                emit_open(x, "for (int64_t %s = %s; %s < %s; %s++) {", a, emit_integer(x, s->from), a,
                           emit_integer(x, s->to), a);
-                open_block(x);
                 if (axis_is_chunks(&x->m->axis[s->axis])) x->in_window = false;
             } else {
-                opened = emit_tile_loops(x, s);
+                emit_tile_loops(x, s);
                 if (s->gathers) x->gathers = s;
                 x->stride[s->axis] = stmt_stride(s);
             }
@@ -150,23 +134,22 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             if (s->backward) x->backward &= ~AXIS(s->axis);
             x->stride[s->axis] = 1;
             if (x->gathers == s) x->gathers = NULL;
-            for (; opened > 0; opened--) close_block(x);
+            while (x->indent > indent) emit_close(x);
             if (block) {
                 x->ids = outside;
-                close_block(x);
+                emit_close(x);
             }
             break;
         }
         case LOOPS_IF:
-            emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
+            emit_open(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
                       s->body && s->body->op == LOOPS_FOR ? ""
                       : s->body && s->body->assigns > 0 && x->l->array[s->body->assign[0].to.of].kept
                           ? " /* the chunk is full */"
                       : s->where && s->where->op == EXPR_NOT ? " /* the tile is wholly inside the mask */"
                                                              : " /* the tile is partly outside the mask */");
-            open_block(x);
             emit_statements(x, s->body);
-            close_block(x);
+            emit_close(x);
             break;
         case LOOPS_MAP:
         case LOOPS_DOT:

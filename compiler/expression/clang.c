@@ -131,9 +131,7 @@ static const char *text_before(const struct expression_reader *r, int *declarati
     text_add(&text, "long long attnc_value(long long ");
     expression_list_names(r->place, &text, ", long long ");
     text_add(&text, ") { return (\n");
-    const char *made = arena_copy(r->arena, text.data);
-    text_free(&text);
-    return made;
+    return text_take(&text, r->arena);
 }
 
 /* ---- from the syntax tree to expressions ---- */
@@ -238,18 +236,24 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
+/* Reports an error. */
+static struct typed refuse(const struct lowering *x, CXCursor at, const char *format, ...) IR_PRINTF(3, 4);
+static struct typed refuse(const struct lowering *x, CXCursor at, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    expression_error(x->r, begin_of(x, at), "%s", arena_vprintf(x->m->arena, format, arguments));
+    va_end(arguments);
+    return nothing;
+}
+
 /* Checks a translated expression. A constant must be finite, and e must not have too many nodes. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
-    if (e->op == EXPR_REAL && !isfinite(e->real)) {
-        expression_error(x->r, begin_of(x, at), "this constant is %s", isnan(e->real) ? "not a number" : "infinite");
-        return nothing;
-    }
-    if (e->size > EXPRESSION_MAX_NODES) {
-        expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations",
-                         EXPRESSION_MAX_NODES);
-        return nothing;
-    }
+    if (e->op == EXPR_REAL && !isfinite(e->real))
+        return refuse(x, at, "this constant is %s", isnan(e->real) ? "not a number" : "infinite");
+    if (e->size > EXPRESSION_MAX_NODES)
+        return refuse(x, at, "written out, the expression has more than %d operations", EXPRESSION_MAX_NODES);
     return (struct typed){e, real};
 }
 
@@ -320,19 +324,14 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
                                struct typed b)
 {
     bool real = a.real || b.real, division = op == EXPR_DIV || op == EXPR_MOD;
-    if (division && expr_is_real(b.e, 0)) {
-        expression_error(x->r, begin_of(x, right), "division by zero");
-        return nothing;
-    }
+    if (division && expr_is_real(b.e, 0)) return refuse(x, right, "division by zero");
     if (op == EXPR_MOD && real) return takes_integers(x, a.real ? at : right, "%");
     if (real && (op == EXPR_MUL || op == EXPR_DIV)) { /* Operands of + and - stay integers. */
         a.e = as_real(x, a.e);
         b.e = as_real(x, b.e);
     }
-    if (!real && a.e->op == EXPR_INT && b.e->op == EXPR_INT && overflows(op, a.e->integer, b.e->integer)) {
-        expression_error(x->r, begin_of(x, at), "this constant does not fit 64 bits");
-        return nothing;
-    }
+    if (!real && a.e->op == EXPR_INT && b.e->op == EXPR_INT && overflows(op, a.e->integer, b.e->integer))
+        return refuse(x, at, "this constant does not fit 64 bits");
     if (op == EXPR_DIV && real && is_exponential(b.e)) {
         const struct expr *inverse = make(x, b.e->op, expr_neg(x->m, b.e->arg[0]), NULL);
         return finish_exponential(x, right, expr_mul(x->m, a.e, inverse), inverse);
@@ -449,7 +448,7 @@ static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
     }
     case CXBinaryOperator_LAnd: compared = expr_and(x->m, truth(x, a.e), truth(x, b.e)); break;
     case CXBinaryOperator_LOr: compared = expr_or(x->m, truth(x, a.e), truth(x, b.e)); break;
-    default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
+    default: return refuse(x, cursor, "this operator is not part of expressions");
     }
     return finish(x, cursor, compared, false);
 }
@@ -462,10 +461,8 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
     switch ((int)lib.clang_getCursorUnaryOperatorKind(cursor)) {
     case CXUnaryOperator_Plus: return a;
     case CXUnaryOperator_Minus:
-        if (a.e->op == EXPR_INT && a.e->integer == INT64_MIN) {
-            expression_error(x->r, begin_of(x, cursor), "this constant does not fit 64 bits");
-            return nothing;
-        }
+        if (a.e->op == EXPR_INT && a.e->integer == INT64_MIN)
+            return refuse(x, cursor, "this constant does not fit 64 bits");
         if (a.real) a.e = as_real(x, a.e); /* Integers have no -0, so the operand becomes real. */
         if (exponential(a.e)) return finish(x, cursor, expr_mul(x->m, a.e, expr_real(x->m, -1)), true);
         if (a.e->op == EXPR_REAL && isinf(a.e->real)) return (struct typed){expr_real(x->m, -a.e->real), true};
@@ -474,7 +471,7 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
         if (a.real) return takes_integers(x, c.cursor[0], "~");
         return finish(x, cursor, expr_sub(x->m, expr_int(x->m, -1), a.e), false);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
-    default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
+    default: return refuse(x, cursor, "this operator is not part of expressions");
     }
 }
 
@@ -516,10 +513,8 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     const char *name = spelling(x, cursor);
     const int function = expression_function_meant(expression_find_function(name));
     if (function == EXPRESSION_FUNCTIONS ||
-        lib.clang_Cursor_getNumArguments(cursor) != expression_function_arguments(function)) {
-        expression_error(x->r, begin_of(x, cursor), "this call is not part of expressions");
-        return nothing;
-    }
+        lib.clang_Cursor_getNumArguments(cursor) != expression_function_arguments(function))
+        return refuse(x, cursor, "this call is not part of expressions");
     struct typed arg[3] = {nothing, nothing, nothing};
     for (int k = 0; k < expression_function_arguments(function); k++)
         if (!(arg[k] = lower(x, lib.clang_Cursor_getArgument(cursor, (unsigned)k))).e) return nothing;
@@ -595,18 +590,13 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
     while (lib.clang_getCursorKind(base) != CXCursor_DeclRefExpr) {
         const bool subscript = lib.clang_getCursorKind(base) == CXCursor_ArraySubscriptExpr;
         struct children c = children_of(base);
-        if (c.count != (subscript ? 2 : 1) || rank == MAX_RANK) {
-            expression_error(x->r, begin_of(x, base), "this is not part of expressions");
-            return nothing;
-        }
+        if (c.count != (subscript ? 2 : 1) || rank == MAX_RANK)
+            return refuse(x, base, "this is not part of expressions");
         if (subscript) sub[rank++] = c.cursor[1];
         base = c.cursor[0];
     }
     struct element e = {.array = expression_array(x->r, spelling(x, base)), .offset = begin_of(x, cursor)};
-    if (!e.array || e.array->rank != rank) {
-        expression_error(x->r, begin_of(x, base), "this is not part of expressions");
-        return nothing;
-    }
+    if (!e.array || e.array->rank != rank) return refuse(x, base, "this is not part of expressions");
     for (int k = 0; k < rank; k++) {
         const CXCursor at = sub[rank - 1 - k];
         const struct typed t = lower(x, at);
@@ -643,8 +633,7 @@ static struct typed lower_name(const struct lowering *x, CXCursor cursor)
     if (name == NAME_INFINITY) return (struct typed){expr_real(x->m, INFINITY), true};
     if (name == NAME_s) return (struct typed){expr_operand(x->m, 0), true};
     if (name != EXPRESSION_NAMES) return (struct typed){expr_index(x->m, (int)name), false};
-    expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", word);
-    return nothing;
+    return refuse(x, cursor, "unknown name '%s'", word);
 }
 
 static struct typed lower_number(const struct lowering *x, CXCursor cursor)
@@ -676,8 +665,7 @@ static struct typed lower(const struct lowering *x, CXCursor cursor)
     case CXCursor_CStyleCastExpr: return lower_cast(x, cursor);
     default: break;
     }
-    expression_error(x->r, begin_of(x, cursor), "this is not part of expressions");
-    return nothing;
+    return refuse(x, cursor, "this is not part of expressions");
 }
 
 /* ---- clang parses the file ---- */

@@ -56,7 +56,7 @@ int expression_find_function(const char *text);
 enum expression_name expression_find_name(const char *text);
 
 /* These functions report an error, a warning or a note at an offset into the expression's text. */
-void expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
+bool expression_error(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 void expression_note(struct expression_reader *r, size_t offset, const char *format, ...) IR_PRINTF(3, 4);
 /* Reports tokens that are not part of the language, and exceeded limits. Returns false after an error. If it accepts

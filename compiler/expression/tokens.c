@@ -52,13 +52,14 @@ static void report(struct expression_reader *r, size_t offset, enum expression_s
     r->report(r->user, offset, says, message);
 }
 
-void expression_error(struct expression_reader *r, size_t offset, const char *format, ...)
+bool expression_error(struct expression_reader *r, size_t offset, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     report(r, offset, EXPRESSION_ERROR, format, args);
     va_end(args);
     r->failed = true;
+    return false;
 }
 
 void expression_warning(struct expression_reader *r, size_t offset, const char *format, ...)
@@ -388,10 +389,8 @@ static bool check_subscript(struct walk *w, bool opens)
                 expression_error(r, w->at, "only an array that is declared under 'arrays' has subscripts");
             return false;
         }
-        if (w->depth == EXPRESSION_MAX_DEPTH) {
-            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
-            return false;
-        }
+        if (w->depth == EXPRESSION_MAX_DEPTH)
+            return expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
         w->open[w->depth++] = (struct bracket){BRACKET_SUBSCRIPT, w->at, w->last};
         w->last.array = NULL;
         w->operand = false;
@@ -406,10 +405,7 @@ static bool check_subscript(struct walk *w, bool opens)
             expression_error(r, w->at, "this ']' has no '[' before it");
         return false;
     }
-    if (!w->operand) {
-        expression_error(r, w->at, "a subscript is missing here");
-        return false;
-    }
+    if (!w->operand) return expression_error(r, w->at, "a subscript is missing here");
     w->last = w->open[--w->depth].of;
     w->last.subscripts++;
     w->operand = true;
@@ -433,24 +429,17 @@ static bool check_sign(struct walk *w, const struct sign *sign)
         return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0;
     }
     if (*s == '(') {
-        if (w->depth == EXPRESSION_MAX_DEPTH) {
-            expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
-            return false;
-        }
+        if (w->depth == EXPRESSION_MAX_DEPTH)
+            return expression_error(r, w->at, "parentheses more than %d deep", EXPRESSION_MAX_DEPTH);
         w->open[w->depth++] = (struct bracket){.kind = function ? BRACKET_CALL : BRACKET_PLAIN, .at = w->at};
         w->operand = false;
         w->prefix = 0;
         return true;
     }
     if (*s == ')') {
-        if (w->depth == 0) {
-            expression_error(r, w->at, "this ')' has no '(' before it");
-            return false;
-        }
-        if (w->open[w->depth - 1].kind == BRACKET_SUBSCRIPT) {
-            expression_error(r, w->open[w->depth - 1].at, "this '[' is not closed");
-            return false;
-        }
+        if (w->depth == 0) return expression_error(r, w->at, "this ')' has no '(' before it");
+        if (w->open[w->depth - 1].kind == BRACKET_SUBSCRIPT)
+            return expression_error(r, w->open[w->depth - 1].at, "this '[' is not closed");
         w->depth--;
         w->operand = !w->cast; /* A cast comes before its operand, so it does not end one. */
         w->cast = false;
@@ -471,11 +460,9 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     }
     w->prefix = prefix ? w->prefix + 1 : 0;
     w->choices += *s == '?';
-    if (w->prefix > EXPRESSION_MAX_DEPTH || w->choices > EXPRESSION_MAX_DEPTH) {
-        expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MAX_DEPTH, w->prefix ? s : "?",
-                         w->prefix ? " before an operand" : " in one expression");
-        return false;
-    }
+    if (w->prefix > EXPRESSION_MAX_DEPTH || w->choices > EXPRESSION_MAX_DEPTH)
+        return expression_error(r, w->at, "more than %d '%s'%s", EXPRESSION_MAX_DEPTH, w->prefix ? s : "?",
+                                w->prefix ? " before an operand" : " in one expression");
     w->operand = false;
     return true;
 }
@@ -519,10 +506,8 @@ static bool check_token(struct walk *w)
         size_t next = length;
         while (is_blank(s[next])) next++;
         if (is_cast(w, length)) {
-            if (++w->casts > EXPRESSION_MAX_DEPTH) {
-                expression_error(r, w->at, "more than %d casts in one expression", EXPRESSION_MAX_DEPTH);
-                return false;
-            }
+            if (++w->casts > EXPRESSION_MAX_DEPTH)
+                return expression_error(r, w->at, "more than %d casts in one expression", EXPRESSION_MAX_DEPTH);
             w->cast = true;
             w->at += length;
             return true;
@@ -564,19 +549,15 @@ bool expression_check_text(struct expression_reader *r)
 {
     struct walk walk = {.r = r}, *w = &walk;
     r->length = strlen(r->text);
-    if (r->length > EXPRESSION_MAX_BYTES) {
-        expression_error(r, 0, "the expression has more than %d bytes", EXPRESSION_MAX_BYTES);
-        return false;
-    }
+    if (r->length > EXPRESSION_MAX_BYTES)
+        return expression_error(r, 0, "the expression has more than %d bytes", EXPRESSION_MAX_BYTES);
     for (int tokens = 0;; tokens++) {
         while (is_blank(r->text[w->at])) w->at++;
         if (!r->text[w->at]) break;
         r->last = w->at;
-        if (tokens == EXPRESSION_MAX_TOKENS) {
-            expression_error(r, w->at, "the expression has more than %d names, numbers and signs",
-                             EXPRESSION_MAX_TOKENS);
-            return false;
-        }
+        if (tokens == EXPRESSION_MAX_TOKENS)
+            return expression_error(r, w->at, "the expression has more than %d names, numbers and signs",
+                                    EXPRESSION_MAX_TOKENS);
         if (!check_token(w)) return false;
     }
     end_subscripts(w);

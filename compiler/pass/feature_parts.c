@@ -135,6 +135,5 @@ void pass_feature_parts(struct compilation *c)
 const char *knob_part(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || !x->linear->tiling.feature_part) return "it computes no features in parts";
-    knob_set_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
-    return NULL;
+    return knob_set_values(knob, PART, 3, (const int64_t[]){96, 192, 384});
 }

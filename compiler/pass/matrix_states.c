@@ -283,8 +283,7 @@ const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!x->linear || x->linear->spec->dtype != DTYPE_BF16 || !target_unit(x->target, TARGET_MATRIX_UNITS))
         return "it has no linear form in bf16 for a target with matrix units";
-    knob_set_values(knob, 1, 1, (const int64_t[]){0});
-    return NULL;
+    return knob_set_values(knob, 1, 1, (const int64_t[]){0});
 }
 
 void pass_matrix_states(struct compilation *c)

@@ -11,19 +11,16 @@ void pass_register_block(struct compilation *c)
 const char *knob_rows(const struct knob_case *x, struct tune_knob *knob)
 {
     (void)x;
-    knob_set_values(knob, DEFAULT_ROWS, 3, (const int64_t[]){4, 8, 12});
-    return NULL;
+    return knob_set_values(knob, DEFAULT_ROWS, 3, (const int64_t[]){4, 8, 12});
 }
 
 const char *knob_vectors(const struct knob_case *x, struct tune_knob *knob)
 {
     const int by_default = schedule_max_vectors(x->target, DEFAULT_ROWS);
-    knob_set_values(knob, by_default, 2, by_default > 2 ? (const int64_t[]){2, 3} : (const int64_t[]){1, 3});
-    return NULL;
+    return knob_set_values(knob, by_default, 2, by_default > 2 ? (const int64_t[]){2, 3} : (const int64_t[]){1, 3});
 }
 
 const char *knob_unroll(const struct knob_case *x, struct tune_knob *knob)
 {
-    knob_set_values(knob, schedule_max_vectors(x->target, DEFAULT_ROWS), 3, (const int64_t[]){1, 2, 4});
-    return NULL;
+    return knob_set_values(knob, schedule_max_vectors(x->target, DEFAULT_ROWS), 3, (const int64_t[]){1, 2, 4});
 }

@@ -19,11 +19,12 @@ void knob_add_value(struct tune_knob *knob, int64_t value)
     if (knob->values++ && at <= knob->default_at) knob->default_at++;
 }
 
-void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value)
+const char *knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value)
 {
     knob->values = knob->default_at = 0;
     knob_add_value(knob, by_default);
     for (int k = 0; k < count; k++) knob_add_value(knob, value[k]);
+    return NULL;
 }
 
 static int64_t value_set(const struct schedule *s, const char *name, int64_t otherwise)

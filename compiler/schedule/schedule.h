@@ -222,8 +222,9 @@ enum {
 
 /* Inserts a value in ascending order, if it is new and there is room. */
 void knob_add_value(struct tune_knob *knob, int64_t value);
-/* Replaces the values by the default `by_default` and the `count` numbers in `value`. */
-void knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
+/* Replaces the values by the default `by_default` and the `count` numbers in `value`. Returns NULL, the answer of a knob
+   that has an effect. */
+const char *knob_set_values(struct tune_knob *knob, int64_t by_default, int count, const int64_t *value);
 
 enum { DEFAULT_ROWS = 6 };
 

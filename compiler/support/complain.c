@@ -1,10 +1,20 @@
 /* Prints errors about the command line and the machine. ir/diagnostics.c prints errors in specs. */
 #include "support.h"
 
-void complain(const struct options *o, const char *format, ...)
+bool complain(const struct options *o, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     console_error_list(&o->console, format, arguments);
     va_end(arguments);
+    return false;
+}
+
+enum status complain_as(const struct options *o, enum status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    console_error_list(&o->console, format, arguments);
+    va_end(arguments);
+    return status;
 }

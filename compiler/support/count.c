@@ -51,13 +51,11 @@ bool lengths_read(const struct options *o, const char *by_default, struct length
     *out = (struct lengths){0};
     for (;; at++) {
         at = lengths_add(at, out);
-        if (!at || (*at && *at != ',')) {
-            complain(
+        if (!at || (*at && *at != ','))
+            return complain(
                 o,
                 "--lengths takes up to %d numbers from 1 to 64M and ranges that double, as in 1000,4k..64k, not '%s'",
                 MAX_LENGTHS, text);
-            return false;
-        }
         if (!*at) return true;
     }
 }
@@ -78,8 +76,7 @@ bool one_number(const struct options *o, const char *option, const char *text, i
 {
     const char *end = text ? count_read(text, out) : "";
     if (end && !*end && *out <= max) return true;
-    complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)max, text);
-    return false;
+    return complain(o, "%s takes a number from 1 to %lld, not '%s'", option, (long long)max, text);
 }
 
 bool seconds_read(const struct options *o, const char *option, const char *text, double *out)
@@ -91,8 +88,7 @@ bool seconds_read(const struct options *o, const char *option, const char *text,
         *out = seconds;
         return true;
     }
-    complain(o, "%s takes seconds, as in 0.5, not '%s'", option, text);
-    return false;
+    return complain(o, "%s takes seconds, as in 0.5, not '%s'", option, text);
 }
 
 bool document_read(const struct options *o, int64_t *out)

@@ -38,8 +38,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
     sigprocmask(SIG_SETMASK, &before, NULL);
     text_free(&temporary);
     if (!why) return STATUS_DONE;
-    complain(o, "cannot write %s: %s", path, strerror(why));
-    return STATUS_MACHINE;
+    return complain_as(o, STATUS_MACHINE, "cannot write %s: %s", path, strerror(why));
 }
 
 /* ---- folders ---- */

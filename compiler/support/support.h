@@ -84,8 +84,10 @@ struct options {
 
 /* Writes a file. After an error, prints a message and leaves an existing file unchanged. */
 enum status write_whole(const struct options *o, const char *path, const char *data, size_t length);
-/* Prints `attnc: error: message` to standard error, in colour if allowed. */
-void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
+/* Prints `attnc: error: message` to standard error, in colour if allowed. complain returns false, and complain_as
+   returns the status. */
+bool complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
+enum status complain_as(const struct options *o, enum status status, const char *format, ...) IR_PRINTF(3, 4);
 /* Prints `attnc: KIND: message` to standard error, or `attnc: message` for the kind "". Prints nothing with --quiet.
    A message has one line. Control characters become `?`. (console.c) */
 #define mention(o, kind, ...) console_mention(&(o)->console, kind, __VA_ARGS__)

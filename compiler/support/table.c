@@ -43,8 +43,8 @@ enum status output_finish(const struct options *o)
 {
     output_flush();
     if (!refused && !ferror(stdout)) return STATUS_DONE;
-    complain(o, "cannot write to standard output%s%s", refused ? ": " : "", refused ? strerror(refused) : "");
-    return STATUS_MACHINE;
+    return complain_as(o, STATUS_MACHINE, "cannot write to standard output%s%s", refused ? ": " : "",
+                       refused ? strerror(refused) : "");
 }
 
 const char *table_seconds(double seconds, char *text, size_t size)

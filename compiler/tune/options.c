@@ -6,9 +6,8 @@
 
 static bool bad_shape(const struct options *o, const char *text)
 {
-    complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'", MAX_SHAPES,
-             text);
-    return false;
+    return complain(o, "--shape takes up to %d shapes, as in n=4k..64k,heads=8/2,batch=1,threads=2, not '%s'",
+                    MAX_SHAPES, text);
 }
 
 static bool read_shape(const struct options *o, const char *text, struct tune_request *r)

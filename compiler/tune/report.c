@@ -16,9 +16,7 @@ static const char *clean(struct arena *arena, const char *text)
 {
     struct text out = {0};
     text_plain(&out, text, strlen(text), PLAIN_LINES, "\xef\xbf\xbd");
-    const char *made = arena_copy(arena, out.data ? out.data : "");
-    text_free(&out);
-    return made;
+    return text_take(&out, arena);
 }
 
 static json_t *number(bool known, double value)

@@ -483,10 +483,8 @@ bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool 
     struct machine_request request = {o, dtype, threads, memory};
     struct child child = {.errors = -1};
     struct message m;
-    if (!start(&child, probe, &request, true)) {
-        complain(o, "cannot start a process that measures the machine: %s", strerror(errno));
-        return false;
-    }
+    if (!start(&child, probe, &request, true))
+        return complain(o, "cannot start a process that measures the machine: %s", strerror(errno));
     int heard = hear(&child, attn_seconds() + 120, &m);
     finish(&child, heard <= 0);
     if (heard > 0) *speed = m.speed;

@@ -274,20 +274,19 @@ static bool room_for_all(const struct tuning *t)
         if (count == 0 || found[count - 1].length != t->request.shape[k].length)
             found[count++] = (struct tuned_entry){.length = t->request.shape[k].length};
     if (tuned_merge(&t->file_has, found, count, all) <= MAX_SCHEDULES) return true;
-    complain(t->o,
-             "%s has schedules for other lengths; with the lengths of --shape there would be more than %d: tune fewer "
-             "lengths, or remove schedules from the file",
-             t->file_has.path, MAX_SCHEDULES);
-    return false;
+    return complain(
+        t->o,
+        "%s has schedules for other lengths; with the lengths of --shape there would be more than %d: tune fewer "
+        "lengths, or remove schedules from the file",
+        t->file_has.path, MAX_SCHEDULES);
 }
 
 static enum status prepare(struct tuning *t)
 {
-    if (source_is_graph(t->file)) {
-        complain(t->o, "%s: tune takes a spec; '--set schedule.tile_q=32' and the like set the knobs of a graph",
-                 t->file);
-        return STATUS_INPUT;
-    }
+    if (source_is_graph(t->file))
+        return complain_as(t->o, STATUS_INPUT,
+                           "%s: tune takes a spec; '--set schedule.tile_q=32' and the like set the knobs of a graph",
+                           t->file);
     enum status status = read_spec_file(t->file, t->o, &t->text);
     if (status != STATUS_DONE) return status;
     t->unit = unit_make(t->file, t->o, &status);
@@ -378,9 +377,9 @@ int command_tune(const struct options *o)
     if (!t)
         complain(o, "out of memory");
     else if (o->files != 1) {
-        complain(o, o->files ? "tune takes one spec"
-                             : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help lists the options");
-        status = STATUS_USAGE;
+        status = complain_as(o, STATUS_USAGE,
+                             o->files ? "tune takes one spec"
+                                      : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help lists the options");
     } else if (!tune_request_read(o, &t->request))
         status = STATUS_USAGE;
     else {

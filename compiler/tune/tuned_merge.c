@@ -119,8 +119,9 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
             if (s->knobs > MAX_KNOBS)
                 diagnostics_error(d, s->knob[MAX_KNOBS].at, "no spec has more than %d knobs", MAX_KNOBS);
     if (diagnostics_flush(d, stderr, o->console.color) > 0 || !hash) {
-        complain(o, "%s must be a spec, because results are added to its schedules: correct it, or move it away", path);
-        *status = STATUS_INPUT;
+        *status = complain_as(
+            o, STATUS_INPUT,
+            "%s must be a spec, because results are added to its schedules: correct it, or move it away", path);
         return false;
     }
     out->there = true;
@@ -136,8 +137,7 @@ bool tuned_read(const char *spec, const struct text *text, struct arena *arena, 
     if (strcmp(tuned->name, own->name) == 0) {
         struct text base = {0};
         without_header(&all, key ? key->at.line : 0, &base);
-        out->base = arena_copy(arena, base.data ? base.data : "");
-        text_free(&base);
+        out->base = text_take(&base, arena);
     }
     return true;
 }
@@ -208,7 +208,5 @@ const char *tuned_header(struct arena *arena, const struct tuned_file *file, con
     for (const char *line = file->searched; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         there |= strncmp(line, own, strlen(own)) == 0 && (line[strlen(own)] == 0 || line[strlen(own)] == '\n');
     if (!there) text_add(&all, "\n%s", own);
-    const char *made = arena_copy(arena, all.data);
-    text_free(&all);
-    return made;
+    return text_take(&all, arena);
 }

@@ -46,8 +46,8 @@ static struct position place_of(const char *text, int number)
 }
 
 /* Reports an error at a value. -1: the whole graph. */
-static void fail(const struct written *x, int value, const char *format, ...) IR_PRINTF(3, 4);
-static void fail(const struct written *x, int value, const char *format, ...)
+static bool fail(const struct written *x, int value, const char *format, ...) IR_PRINTF(3, 4);
+static bool fail(const struct written *x, int value, const char *format, ...)
 {
     char message[512];
     va_list list;
@@ -55,6 +55,7 @@ static void fail(const struct written *x, int value, const char *format, ...)
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
     diagnostics_error(x->d, value < 0 ? (struct position){0, 0} : place_of(x->text, value), "%s", message);
+    return false;
 }
 
 static bool verified(const struct written *x)
@@ -174,18 +175,12 @@ static bool is_source(const struct written *x)
     const int *const first = build_equal_values(g);
     for (int v = 0; v < g->values; v++) {
         const char *const made = made_by_pass(&g->value[v]);
-        if (g->value[v].op == GRAPH_SOLVE && v != graph_find_solve(g)) {
-            fail(x, v, "a graph with two solutions is not compiled yet");
-            return false;
-        }
-        if (sums_one_factor(g, &g->value[v])) {
-            fail(x, v, "both factors of a contract have the axes that it sums; a reduce sums one value");
-            return false;
-        }
-        if (value_can_divide_by_zero(&g->value[v])) {
-            fail(x, v, "an integer is divided by a number x that can be 0; select(eq(x, 0), 1, x) cannot");
-            return false;
-        }
+        if (g->value[v].op == GRAPH_SOLVE && v != graph_find_solve(g))
+            return fail(x, v, "a graph with two solutions is not compiled yet");
+        if (sums_one_factor(g, &g->value[v]))
+            return fail(x, v, "both factors of a contract have the axes that it sums; a reduce sums one value");
+        if (value_can_divide_by_zero(&g->value[v]))
+            return fail(x, v, "an integer is divided by a number x that can be 0; select(eq(x, 0), 1, x) cannot");
         if (sums_another_region(g, first, v)) {
             fail(x, v, "sums of one weight in two regions are not compiled yet");
             diagnostics_note(x->d, (struct position){0, 0},
@@ -291,10 +286,8 @@ static bool name_arrays(const struct written *x)
     struct graph *const g = x->g;
     int found[ARGUMENTS];
     struct value *const out = &g->value[g->output[0].value];
-    if (!has_axes(g, out, &arguments[QUERIES]) || out->op == GRAPH_INPUT || out->op == GRAPH_PARAM) {
-        fail(x, g->output[0].value, "the output is no value with the axes of queries");
-        return false;
-    }
+    if (!has_axes(g, out, &arguments[QUERIES]) || out->op == GRAPH_INPUT || out->op == GRAPH_PARAM)
+        return fail(x, g->output[0].value, "the output is no value with the axes of queries");
     for (int a = 0; a < ARGUMENTS; a++)
         if ((found[a] = find_argument(x, a, found)) < 0) return false;
     g->output[0].name = result_name;
@@ -302,10 +295,8 @@ static bool name_arrays(const struct written *x)
         struct value *const value = &g->value[v];
         const char *const within = value->within.of;
         if (value->op != GRAPH_INPUT) continue;
-        if (within && (v != found[VALUES] || graph_find(g, within) != found[KEYS])) {
-            fail(x, v, "only the values can be within another array, which is that of the keys");
-            return false;
-        }
+        if (within && (v != found[VALUES] || graph_find(g, within) != found[KEYS]))
+            return fail(x, v, "only the values can be within another array, which is that of the keys");
         if (within) value->within.of = arguments[KEYS].name;
     }
     for (int v = 0; v < g->values; v++) {

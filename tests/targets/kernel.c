@@ -90,7 +90,7 @@ static void *part_of(const struct attn_array *whole, int axis, int64_t first, in
     return part;
 }
 
-/* Returns the axis of which extend takes only the new tokens, or -1. */
+/* Returns the axis along which extend takes only new tokens, or -1. */
 static int token_axis(const struct attn_param *param)
 {
     for (int k = 0; k < param->rank && param->rows; k++)

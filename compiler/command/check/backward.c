@@ -178,10 +178,8 @@ enum status check_backward(struct checking *c, const struct attn_kernel *kernel)
         int error = check_call(c, kernel, n, true, &forward);
         if (!error) error = check_sample(c, &forward, n, x, &worst, &alike);
         check_call_end(&forward);
-        if (error) {
-            complain(c->o, "%s: gradients: %s", c->p->spec->name, attn_strerror(error));
-            return STATUS_MACHINE;
-        }
+        if (error)
+            return complain_as(c->o, STATUS_MACHINE, "%s: gradients: %s", c->p->spec->name, attn_strerror(error));
     }
     check_report(c, "the kernel's gradients", "the gradients of the compiled kernel", &worst, "of the tolerance",
                  worst.share <= 1);

@@ -171,13 +171,12 @@ static bool read_sizes(const struct options *o, struct arena *arena, struct prob
     for (int k = 0; k < lengths.count; k++)
         for (int h = 0; h < heads.heads; h++) {
             const int64_t n = lengths.length[k], all = heads.head[h].heads;
-            if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS) {
-                complain(o,
-                         "check takes up to %d heads, and up to %d keys in all heads together, because the interpreter "
-                         "is slow",
-                         MAX_HEADS, MAX_KEYS);
-                return false;
-            }
+            if (n * heads.head[h].kv_heads > MAX_KEYS || all > MAX_HEADS)
+                return complain(
+                    o,
+                    "check takes up to %d heads, and up to %d keys in all heads together, because the interpreter "
+                    "is slow",
+                    MAX_HEADS, MAX_KEYS);
             const int64_t batch = batch_of(*count, n * heads.head[h].kv_heads), queries = MAX_PAIRS / n / all / batch;
             (*sharing)[*count] = heads.head[h].key_heads ? all / heads.head[h].key_heads : 1;
             (*size)[(*count)++] = (struct problem_size){.batch = batch,
@@ -221,8 +220,7 @@ static bool add_sizes(struct checking *c, const struct problem_size *size, const
     for (int n = 0; n < count + versions; n++) {
         c->sharing[n] = n < count && sharing[n] > 1 ? sharing[n] : 1;
         if (c->sharing[n] == 1 || !p->spec->values_are_keys) continue;
-        complain(c->o, "%s: with 'values: keys', k cannot have fewer heads than v", p->spec->name);
-        return false;
+        return complain(c->o, "%s: with 'values: keys', k cannot have fewer heads than v", p->spec->name);
     }
     c->sizes = c->of_passes = count;
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);) {
@@ -314,9 +312,9 @@ static enum status find_expected(const struct checking *c, const struct graph *g
             const double x = expected[k];
             const bool unseen = o && x == -INFINITY;
             if (unseen || (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX))) continue;
-            complain(c->o, "%s: the weights of random arrays overflow %s, so the kernel cannot be compared",
-                     p->spec->name, isfinite(x) ? "f32" : "a double before they are divided");
-            return STATUS_INPUT;
+            return complain_as(c->o, STATUS_INPUT,
+                               "%s: the weights of random arrays overflow %s, so the kernel cannot be compared",
+                               p->spec->name, isfinite(x) ? "f32" : "a double before they are divided");
         }
         for (int64_t r = 0; r < w->elements / w->row; r++)
             measure[r] = o == 0                  ? check_largest(expected + r * w->row, w->row)
@@ -433,10 +431,7 @@ static enum status make_gradients(struct checking *c)
     for (int n = 0; n < c->sizes; n++) {
         struct gradients *g = arena_alloc(c->p->arena, sizeof *g);
         const char *wrong = gradients_of(c->p, &c->sample[n], &c->size[n], n < c->of_passes, &state, c->p->arena, g);
-        if (wrong) {
-            complain(c->o, "%s: gradients: %s", c->p->spec->name, wrong);
-            return STATUS_MACHINE;
-        }
+        if (wrong) return complain_as(c->o, STATUS_MACHINE, "%s: gradients: %s", c->p->spec->name, wrong);
         c->sample[n].gradients = g;
         difference = fmax(difference, g->difference);
     }
@@ -480,10 +475,7 @@ static enum status check_unit(const struct options *o, struct unit *p, const str
 
 int command_check(const struct options *o)
 {
-    if (o->files == 0) {
-        complain(o, "check takes a spec: attnc check SPEC.yaml");
-        return STATUS_USAGE;
-    }
+    if (o->files == 0) return (int)complain_as(o, STATUS_USAGE, "check takes a spec: attnc check SPEC.yaml");
     struct arena *arena = arena_new();
     struct problem_size *size;
     int64_t *sharing;

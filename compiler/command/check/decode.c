@@ -289,10 +289,7 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
         if (!error) check_outputs(s, n, x.output, c->linear ? 1 : 2, &worst);
         for (int o = 0; o < s->outputs && x.output; o++) attn_free(x.output[o]);
         check_call_end(&forward);
-        if (error) {
-            complain(c->o, "%s: extend: %s", c->p->spec->name, attn_strerror(error));
-            return STATUS_MACHINE;
-        }
+        if (error) return complain_as(c->o, STATUS_MACHINE, "%s: extend: %s", c->p->spec->name, attn_strerror(error));
         differs |= x.differs;
     }
     if (differs && c->good) {

@@ -16,10 +16,7 @@ enum status check_kernel(struct checking *c)
         const int error = check_call(c, loaded.kernel, n, false, &forward);
         if (!error) check_outputs(&c->sample[n], n, forward.output, 1, &worst);
         check_call_end(&forward);
-        if (error) {
-            complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
-            status = STATUS_MACHINE;
-        }
+        if (error) status = complain_as(c->o, STATUS_MACHINE, "%s: %s", c->p->spec->name, attn_strerror(error));
     }
     if (status == STATUS_DONE)
         check_report(c, "the compiled kernel", "the compiled kernel", &worst, "of the tolerance", worst.share <= 1);

@@ -10,6 +10,15 @@ void run_failed(struct run *r, enum status status)
     if (status > r->status) r->status = status;
 }
 
+void run_fail(struct run *r, enum status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    console_error_list(&r->options->console, format, arguments);
+    va_end(arguments);
+    run_failed(r, status);
+}
+
 static const char *dtype_text(enum attn_dtype dtype)
 {
     switch (dtype) {
@@ -87,9 +96,7 @@ const char *run_shape_text(const struct run *r, int rank, const int64_t *shape)
             text_add(&text, "%lld", (long long)extent);
     }
     text_add(&text, "]");
-    const char *copy = arena_copy(r->arena, text.data);
-    text_free(&text);
-    return copy;
+    return text_take(&text, r->arena);
 }
 
 const char *run_file(const struct run *r, const char *folder, const char *name)
@@ -114,8 +121,7 @@ bool run_read(struct run *r, const char *name, enum attn_dtype dtype, struct att
 
 void run_out_of_memory(struct run *r, const char *what, size_t bytes)
 {
-    complain(r->options, "out of memory: %s needs %zu bytes", what, bytes);
-    run_failed(r, STATUS_MACHINE);
+    run_fail(r, STATUS_MACHINE, "out of memory: %s needs %zu bytes", what, bytes);
 }
 
 bool run_make_array(struct run *r, const struct kernel_array *like, struct attn_array *a)
@@ -139,8 +145,7 @@ void run_write(struct run *r, const struct loaded_kernel *loaded, const char *na
     const char *path = run_file(r, o->out_dir, name);
     const int threads = kernel_threads(loaded, r->problem.threads);
     if (attn_npy_write(path, a, message, sizeof message) != 0) {
-        complain(o, "%s: %s", path, message);
-        run_failed(r, STATUS_MACHINE);
+        run_fail(r, STATUS_MACHINE, "%s: %s", path, message);
     } else if (!o->console.quiet) {
         fprintf(stderr, "%s: %s %s; %.*f %s, %d thread%s\n", path, run_shape_text(r, a->rank, a->shape),
                 dtype_text(a->dtype), seconds < 1 ? 3 : 2, seconds < 1 ? 1e3 * seconds : seconds,

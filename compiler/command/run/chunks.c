@@ -114,10 +114,7 @@ static int64_t extend_all(struct run *r, const struct attn_array *grown, void *s
     }
     for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
     attn_free(workspace);
-    if (error && error != ATTN_EMEMORY) {
-        complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
-        run_failed(r, STATUS_INPUT);
-    }
+    if (error && error != ATTN_EMEMORY) run_fail(r, STATUS_INPUT, "%s: %s", kernel->name, attn_strerror(error));
     return error ? 0 : calls;
 }
 
@@ -138,14 +135,13 @@ void run_call_chunks(struct run *r)
 {
     const struct attn_kernel *const kernel = r->kernel;
     if (r->problem.query_start) {
-        complain(r->options, "--chunks and query_start.npy exclude each other, because a state knows its positions");
-        run_failed(r, STATUS_INPUT);
+        run_fail(r, STATUS_INPUT,
+                 "--chunks and query_start.npy exclude each other, because a state knows its positions");
         return;
     }
     if (r->problem.n_q != r->problem.n_k) {
-        complain(r->options, "--chunks needs as many queries as keys, not %lld queries and %lld keys",
+        run_fail(r, STATUS_INPUT, "--chunks needs as many queries as keys, not %lld queries and %lld keys",
                  (long long)r->problem.n_q, (long long)r->problem.n_k);
-        run_failed(r, STATUS_INPUT);
         return;
     }
     r->problem.capacity = r->problem.n_k;
@@ -171,10 +167,8 @@ void run_call_chunks(struct run *r)
             mention(r->options, "",
                     "%lld calls of extend, a state of %s%s; the largest difference from forward is %.2g of a row",
                     (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes), off);
-        if (!r->drops && !r->rounds && !(off <= may_differ(kernel->dtype))) {
-            complain(r->options, "%s: extend and forward differ", kernel->name);
-            run_failed(r, STATUS_INPUT);
-        }
+        if (!r->drops && !r->rounds && !(off <= may_differ(kernel->dtype)))
+            run_fail(r, STATUS_INPUT, "%s: extend and forward differ", kernel->name);
     }
     for (int k = 0; k < r->arrays->count; k++) {
         if (!grown[k].data) continue;

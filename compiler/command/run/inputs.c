@@ -53,9 +53,8 @@ bool run_check_shape(struct run *r, const struct kernel_array *like, const struc
     }
     if (a->rank == like->rank && !why) return true;
     if (a->rank != like->rank) why = arena_printf(r->arena, "it should have %d dimensions", like->rank);
-    complain(r->options, "%s: shape %s, expected %s%s%s", path, run_shape_text(r, a->rank, a->shape),
+    run_fail(r, STATUS_INPUT, "%s: shape %s, expected %s%s%s", path, run_shape_text(r, a->rank, a->shape),
              run_shape_text(r, like->rank, expected), *why ? ": " : "", why);
-    run_failed(r, STATUS_INPUT);
     return false;
 }
 
@@ -129,17 +128,15 @@ void run_read_inputs(struct run *r, bool gradients)
         if (!is_input(a) || (missing[k] && !a->access[ENTRY_FORWARD])) continue;
         run_shape(r, a, expected);
         if (missing[k]) {
-            complain(r->options, "%s: no such file; it should contain %s, shape %s", path, a->name,
+            run_fail(r, STATUS_INPUT, "%s: no such file; it should contain %s, shape %s", path, a->name,
                      run_shape_text(r, a->rank, expected));
-            run_failed(r, STATUS_INPUT);
             continue;
         }
         if (!given->data || !run_check_shape(r, a, given)) continue;
         bool empty = false;
         for (int x = 0; x < a->rank; x++) empty |= given->shape[x] == 0;
         if (empty) {
-            complain(r->options, "%s: shape %s has no elements", path, run_shape_text(r, a->rank, given->shape));
-            run_failed(r, STATUS_INPUT);
+            run_fail(r, STATUS_INPUT, "%s: shape %s has no elements", path, run_shape_text(r, a->rank, given->shape));
         } else if (!r->options->console.quiet) {
             warn_not_finite(r, a->name, given);
         }
@@ -149,17 +146,16 @@ void run_read_inputs(struct run *r, bool gradients)
                       *const queries = run_file(r, r->options->in_dir, run_argument(r, QUANTITY_QUERY)->name),
                       *const values = run_file(r, r->options->in_dir, run_argument(r, QUANTITY_VALUE)->name);
     if (p->key_heads > 0 && p->heads % p->key_heads != 0) {
-        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld",
-                 values, (long long)p->heads, q, (long long)p->key_heads);
-        run_failed(r, STATUS_INPUT);
+        run_fail(r, STATUS_INPUT,
+                 "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld", values,
+                 (long long)p->heads, q, (long long)p->key_heads);
     } else if (p->heads > 0 && p->kv_heads > 0 && p->heads % p->kv_heads != 0) {
-        complain(r->options, "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld",
-                 queries, (long long)p->heads, k, (long long)p->kv_heads);
-        run_failed(r, STATUS_INPUT);
-    } else if (r->corrects && p->heads != p->kv_heads) {
-        complain(r->options, "%s: 'delta' needs as many heads of q as of k; %s has %lld, %s has %lld", queries, q,
+        run_fail(r, STATUS_INPUT,
+                 "%s: the number of heads, %lld, must be a multiple of the number of heads of %s, %lld", queries,
                  (long long)p->heads, k, (long long)p->kv_heads);
-        run_failed(r, STATUS_INPUT);
+    } else if (r->corrects && p->heads != p->kv_heads) {
+        run_fail(r, STATUS_INPUT, "%s: 'delta' needs as many heads of q as of k; %s has %lld, %s has %lld", queries, q,
+                 (long long)p->heads, k, (long long)p->kv_heads);
     }
 }
 
@@ -171,9 +167,8 @@ void run_read_query_start(struct run *r)
     if (kernel_array_find(r->arrays, name) >= 0 || !run_read(r, name, ATTN_I32, &given) || !given.data) return;
     const int64_t batch = r->problem.batch;
     if (given.rank != 1 || given.shape[0] != batch) {
-        complain(r->options, "%s: shape %s, expected %s: %s", run_file(r, r->options->in_dir, name),
+        run_fail(r, STATUS_INPUT, "%s: shape %s, expected %s: %s", run_file(r, r->options->in_dir, name),
                  run_shape_text(r, given.rank, given.shape), run_shape_text(r, 1, shape), axis_origin(r, ATTN_BATCH));
-        run_failed(r, STATUS_INPUT);
     } else {
         int64_t *const start = arena_alloc(r->arena, (size_t)batch * sizeof *start);
         for (int64_t b = 0; b < batch; b++) start[b] = ((const int32_t *)given.data)[b];

@@ -38,13 +38,12 @@ void run_read_params(struct run *r, const struct similarity *similarity)
             continue;
         }
         if (random && seeded(r, similarity)) continue;
-        complain(r->options, "%s: no such file; it should contain the parameter %s, shape %s%s%s",
+        run_fail(r, STATUS_INPUT, "%s: no such file; it should contain the parameter %s, shape %s%s%s",
                  run_file(r, r->options->in_dir, a->name), a->name, run_shape_text(r, a->rank, shape),
                  a->dtype == DTYPE_I32  ? ", integers"
                  : a->dtype == DTYPE_U8 ? ", truth values"
                                         : "",
                  random ? ", which --seed N would generate" : "");
-        run_failed(r, STATUS_INPUT);
     }
 }
 

@@ -66,10 +66,7 @@ static void call_backward(struct run *r, const struct loaded_kernel *loaded)
         arguments_of(r, ENTRY_BACKWARD, a);
         int error = kernel->backward(p, r->params, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], by_param, workspace);
         double seconds = attn_seconds() - start;
-        if (error) {
-            complain(r->options, "%s: %s", kernel->name, attn_strerror(error));
-            run_failed(r, STATUS_INPUT);
-        }
+        if (error) run_fail(r, STATUS_INPUT, "%s: %s", kernel->name, attn_strerror(error));
         for (int k = 0; k < r->arrays->count && !error; k++)
             if (is_wanted_gradient(&r->arrays->array[k]))
                 run_write(r, loaded, r->arrays->array[k].name, &r->array[k], seconds);
@@ -108,15 +105,13 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
     struct attn_problem filled, *p = &r->problem;
     int error = attn_problem_check(p, kernel->head_dim, kernel->value_dim, &filled);
     if (error) {
-        complain(o, "%s: %s", kernel->name, attn_strerror(error));
-        run_failed(r, STATUS_INPUT);
+        run_fail(r, STATUS_INPUT, "%s: %s", kernel->name, attn_strerror(error));
         return;
     }
     struct stat info;
     bool there = stat(o->out_dir, &info) == 0;
     if (make_folders(o->out_dir, 0777) != 0) {
-        complain(o, "%s: %s", o->out_dir, strerror(errno));
-        run_failed(r, STATUS_MACHINE);
+        run_fail(r, STATUS_MACHINE, "%s: %s", o->out_dir, strerror(errno));
         return;
     }
     const struct kernel_array *const result = run_argument(r, QUANTITY_RESULT);
@@ -150,8 +145,7 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             explain_order(r);
             if (!there) (void)rmdir(o->out_dir);
         } else if (error) {
-            complain(o, "%s: %s", kernel->name, attn_strerror(error));
-            run_failed(r, STATUS_INPUT);
+            run_fail(r, STATUS_INPUT, "%s: %s", kernel->name, attn_strerror(error));
         } else {
             if (o->chunks) run_call_chunks(r);
             for (int k = 0; k < r->arrays->count && r->status == STATUS_DONE; k++)
@@ -196,13 +190,11 @@ static enum status run_unit(const struct options *o, struct unit *unit)
 
 int command_run(const struct options *o)
 {
-    if (o->files != 1 || !o->in_dir || !o->out_dir) {
-        complain(o, "run takes %s",
-                 o->files != 1 ? "one spec: attnc run SPEC.yaml --in DIR --out DIR"
-                 : !o->in_dir  ? "the folder of the arrays: --in DIR"
-                               : "a folder for out.npy: --out DIR");
-        return STATUS_USAGE;
-    }
+    if (o->files != 1 || !o->in_dir || !o->out_dir)
+        return (int)complain_as(o, STATUS_USAGE, "run takes %s",
+                                o->files != 1 ? "one spec: attnc run SPEC.yaml --in DIR --out DIR"
+                                : !o->in_dir  ? "the folder of the arrays: --in DIR"
+                                              : "a folder for out.npy: --out DIR");
     int64_t chunk[RUN_MAX_CHUNKS];
     if (o->chunks && !run_chunk_sizes(o, chunk)) return STATUS_USAGE;
     enum status status = STATUS_DONE;
@@ -213,8 +205,7 @@ int command_run(const struct options *o)
     unit_warn(unit, o);
     struct stat info;
     if (stat(o->in_dir, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        complain(o, "%s: no such folder", o->in_dir);
-        status = STATUS_INPUT;
+        status = complain_as(o, STATUS_INPUT, "%s: no such folder", o->in_dir);
     } else {
         status = run_unit(o, unit);
     }

@@ -24,8 +24,9 @@ struct run {
     enum status status; /* the worst status so far */
 };
 
-/* Makes the failure the status of the run, unless an earlier one is worse. */
+/* Makes the failure the status of the run, unless an earlier one is worse. run_fail also prints an error. */
 void run_failed(struct run *r, enum status status);
+void run_fail(struct run *r, enum status status, const char *format, ...) IR_PRINTF(3, 4);
 
 /* Reports that `what` needs more memory than there is. */
 void run_out_of_memory(struct run *r, const char *what, size_t bytes);

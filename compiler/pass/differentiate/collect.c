@@ -39,8 +39,8 @@ static const struct expr *other_part(const struct reversal *x, const struct expr
 static bool find_spread(const struct reversal *x, const struct ref *read, struct spread *s)
 {
     const struct value *const v = &x->g->value[read->of];
-    const struct ref own = graph_ref(x->g, read->of, NULL);
-    if (!ref_equal(read, &own) || v->op != GRAPH_MAP || v->operands != 1 || v->expr->op != EXPR_SELECT) return false;
+    if (!graph_is_plain(x->g, read) || v->op != GRAPH_MAP || v->operands != 1 || v->expr->op != EXPR_SELECT)
+        return false;
     *s = (struct spread){v->expr->arg[0], v->operand[0]};
     for (int k = 0; k < s->r.rank; k++)
         if (ref_axis(&s->r, k) < 0) return false;
@@ -126,9 +126,8 @@ void reversal_collect_terms(struct reversal *x, int outputs)
         int v = g->output[o].value;
         for (const struct value *copy = &g->value[v];
              copy->op == GRAPH_MAP && copy->operands == 1 && copy->expr == expr_operand(x->m, 0); copy = &g->value[v]) {
-            const struct ref own = graph_ref(g, copy->operand[0].of, NULL);
-            if (!ref_equal(&own, &copy->operand[0]) || !same_value_axes(g, v, own.of)) break;
-            v = own.of;
+            if (!graph_is_plain(g, &copy->operand[0]) || !same_value_axes(g, v, copy->operand[0].of)) break;
+            v = copy->operand[0].of;
         }
         g->output[o].value = v;
         collect(x, v);

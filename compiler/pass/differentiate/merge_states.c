@@ -43,8 +43,9 @@ static bool multiply(const struct merging *p, const struct value *v, const struc
         return true;
     }
     if (e->op != EXPR_OPERAND) return false;
-    const struct ref *const r = &v->operand[e->integer], own = graph_ref(p->g, r->of, NULL);
-    if (!*found && (ref_equal(r, base) || (ref_equal(r, &own) && multiple_of(p, r->of, base, m)))) return *found = true;
+    const struct ref *const r = &v->operand[e->integer];
+    if (!*found && (ref_equal(r, base) || (graph_is_plain(p->g, r) && multiple_of(p, r->of, base, m))))
+        return *found = true;
     if (m->factor.of >= 0) return false;
     m->factor = *r;
     return true;

@@ -159,9 +159,7 @@ static void cut_whole(struct parts *p, int v)
 static bool is_plain_sum(const struct parts *p, const struct value *v, const struct expr *e)
 {
     if (e->op == EXPR_ADD) return is_plain_sum(p, v, e->arg[0]) && is_plain_sum(p, v, e->arg[1]);
-    if (e->op != EXPR_OPERAND) return false;
-    const struct ref *const r = &v->operand[e->integer], own = graph_ref(p->g, r->of, NULL);
-    return ref_equal(r, &own);
+    return e->op == EXPR_OPERAND && graph_is_plain(p->g, &v->operand[e->integer]);
 }
 
 /* Whether outputs need value `of` only for value v. */

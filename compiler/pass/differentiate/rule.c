@@ -280,9 +280,9 @@ static int factors_of(struct reversal *x, struct value *map, const struct expr *
         part[0] = e->op == EXPR_NEG ? expr_real(x->m, -1) : e->arg[0];
         part[1] = e->arg[e->op == EXPR_MUL];
     } else if (e->op == EXPR_OPERAND) {
-        const struct ref *const r = &map->operand[e->integer], own = graph_ref(x->g, r->of, NULL);
+        const struct ref *const r = &map->operand[e->integer];
         const struct value *const v = &x->g->value[r->of];
-        if (v->op == GRAPH_MAP && v->online < 0 && has_elements_of_pairs(x, value_axes(v)) && ref_equal(r, &own) &&
+        if (v->op == GRAPH_MAP && v->online < 0 && has_elements_of_pairs(x, value_axes(v)) && graph_is_plain(x->g, r) &&
             map->operands + v->operands < MAX_OPERANDS) {
             for (int k = 0; k < v->operands; k++) with[k] = reversal_operand(x, map, v->operand[k]);
             return factors_of(x, map, expr_bind(x->m, v->expr, with), factor, max);
@@ -504,8 +504,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             else if (divisor) {
                 struct value row = v;
                 by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
-                struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
-                if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
+                if (by < 0 || !graph_is_plain(x->g, &v.operand[divisor->integer]))
                     by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once
                                                                                               for all operands */
                 row_divisor = divisor;
@@ -525,7 +524,6 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
     for (int k = 0; k < 2 && !x->failed; k++) {
         const struct ref *r = &v.operand[k];
         struct ref other = v.operand[1 - k];
-        const struct ref plain = graph_ref(x->g, other.of, NULL);
         if (!x->active[r->of]) continue;
         if (is_carried_state(x, r->of)) {
             int n = x->of[r->of].gathers++;
@@ -538,7 +536,7 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
         }
         const struct reading how = reading_of(x, r);
         struct gradient_term part = divided;
-        if (t.by >= 0 && ref_equal(&other, &plain) && takes_divisor(x, other.of, t.by)) {
+        if (t.by >= 0 && graph_is_plain(x->g, &other) && takes_divisor(x, other.of, t.by)) {
             part = (struct gradient_term){t.value, -1, NULL};
             other = graph_ref(x->g, normalise_weight(x, other.of, t.by).weight, NULL);
         } else if (t.by >= 0 && how.own && takes_divisor(x, r->of, t.by))

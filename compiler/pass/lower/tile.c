@@ -58,13 +58,12 @@ static bool sums_exponentials(const struct lowering *x, const struct value *v)
 {
     const int of = v->operand[0].of;
     const struct value *const terms = &x->g->value[of];
-    const struct ref own = graph_ref(x->g, of, NULL);
     int users = 0;
     if (v->op != GRAPH_REDUCE || v->fold != FOLD_SUM || v->init != 0 || x->chunk < 0) return false;
     for (int u = of + 1; u < x->g->values; u++)
         for (int k = 0; k < x->g->value[u].operands; k++) users += x->g->value[u].operand[k].of == of;
     return terms->op == GRAPH_MAP && expr_has(terms->expr, EXPR_EXP2) && users == 1 &&
-           ref_equal(&v->operand[0], &own) && x->m->dtype == dtype_of_sums(x->m->dtype) &&
+           graph_is_plain(x->g, &v->operand[0]) && x->m->dtype == dtype_of_sums(x->m->dtype) &&
            x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS;
 }
 

@@ -146,9 +146,8 @@ static bool add_leafs(struct separation *x, const struct value *v, int axis, con
 static const struct node *decaying_product(struct separation *x, const struct ref *r)
 {
     const struct value *const sum = &x->g->value[r->of], *const v = &x->g->value[sum->operand[0].of];
-    const struct ref plain = graph_ref(x->g, r->of, NULL), terms = graph_ref(x->g, sum->operand[0].of, NULL);
-    if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->init != 0 || sum->where || !ref_equal(r, &plain) ||
-        v->op != GRAPH_MAP || !ref_equal(&sum->operand[0], &terms) || v->rank != sum->rank + 1)
+    if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->init != 0 || sum->where || !graph_is_plain(x->g, r) ||
+        v->op != GRAPH_MAP || !graph_is_plain(x->g, &sum->operand[0]) || v->rank != sum->rank + 1)
         return NULL;
     const int axis = v->axes[v->rank - 1];
     if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT) return NULL;
@@ -165,9 +164,7 @@ static const struct node *decaying_product(struct separation *x, const struct re
 static struct node *inner_product(struct separation *x, const struct ref *r)
 {
     const struct value *v = &x->g->value[r->of];
-    if (v->op != GRAPH_CONTRACT || v->where) return NULL;
-    struct ref plain = graph_ref(x->g, r->of, NULL);
-    if (!ref_equal(r, &plain)) return NULL;
+    if (v->op != GRAPH_CONTRACT || v->where || !graph_is_plain(x->g, r)) return NULL;
     int summed = -1;
     for (int a = 0; a < x->m->axes; a++) {
         bool used = ref_uses_axis(&v->operand[0], a) || ref_uses_axis(&v->operand[1], a), kept = false;

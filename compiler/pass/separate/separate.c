@@ -180,10 +180,9 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != x->weight) continue;
             const struct value *user = &g->value[w];
-            struct ref plain = graph_ref(g, x->weight, NULL);
             bool sums = user->op == GRAPH_CONTRACT ||
                         (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM && user->init == 0);
-            if (!sums || !ref_equal(&user->operand[k], &plain) || plan->users == MAX_OPERANDS ||
+            if (!sums || !graph_is_plain(g, &user->operand[k]) || plan->users == MAX_OPERANDS ||
                 (plan->users && user->where != *where))
                 return false;
             for (int a = 0; a < user->rank; a++)

@@ -170,9 +170,9 @@ static void rename_axes(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
         for (int k = 0; k < g->value[v].operands; k++) {
-            const struct ref r = g->value[v].operand[k], plain = graph_ref(g, r.of, NULL);
+            const struct ref r = g->value[v].operand[k];
             const struct expr *others;
-            if (g->value[v].op == GRAPH_MAP || ref_equal(&r, &plain) || !exponent_of(g, r.of, &others)) continue;
+            if (g->value[v].op == GRAPH_MAP || graph_is_plain(g, &r) || !exponent_of(g, r.of, &others)) continue;
             if (!names_axes(&r)) continue;
             const struct value map = copy_as_read(g, &r);
             int same = find_equal(g, v, &map);
@@ -230,9 +230,8 @@ static const struct value *exponential_terms(const struct graph *g, int u, const
     const struct value *const sum = &g->value[u];
     if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1) return NULL;
     const int terms = sum->operand[0].of;
-    const struct ref plain = graph_ref(g, terms, NULL);
     *exponent = exponent_of(g, terms, others);
-    return *exponent && graph_uses(g, terms) == 1 && ref_equal(&plain, &sum->operand[0]) ? &g->value[terms] : NULL;
+    return *exponent && graph_uses(g, terms) == 1 && graph_is_plain(g, &sum->operand[0]) ? &g->value[terms] : NULL;
 }
 
 static bool same_axes(const struct value *a, const struct value *b)

@@ -263,14 +263,13 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
         for (int k = 0; k < g->value[w].operands; k++) {
             const struct value *user = &g->value[w];
             if (user->operand[k].of != v) continue;
-            struct ref plain = graph_ref(g, v, NULL);
             if (user->op == GRAPH_MAP && graph_is_output(g, w)) continue;
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) &&
                        maximum[w] == -1;
             if (!sum || (graph_is_output(g, w) && (growing || user->op != GRAPH_REDUCE)) ||
                 plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where))
                 return false;
-            if (!ref_equal(&user->operand[k], &plain)) return false;
+            if (!graph_is_plain(g, &user->operand[k])) return false;
             bool running = sums_at_run_time(g, user, weight);
             if (plan->sums && running != plan->running) return false;
             plan->running = running;
