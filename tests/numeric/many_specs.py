@@ -345,6 +345,9 @@ FOUND |= {
         'similarity': {'custom': {'weight': 'sigmoid(s) * exp(-fabs(near))'}}, 'mask': 'causal', 'shape': {'head_dim': 8},
         'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}}, 'decay': {'log': 'gate[b][h][t]'}, 'batch': 1, 'seed': 3,
         'running': {'near': {'sum': 'sigmoid(s)'}}, 'emit': ['forward', 'backward'], 'n_q': 30, 'n_k': 30},
+    'pages_after_a_prefix': {
+        'similarity': 'softmax', 'mask': {'all': [{'not': {'prefix': {'length': 20}}}, 'causal']}, 'shape': {'head_dim': 8},
+        'emit': ['forward', 'decode'], 'chunks': [33, 7, 1]},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},
