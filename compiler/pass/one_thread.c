@@ -156,6 +156,21 @@ static bool can_end(const struct loops *l, const struct stmt *dot)
     return true;
 }
 
+/* Returns the bytes of a share of a decay in a slot, where tiles begin at multiples of 64. */
+static int64_t share_bytes(const struct array *share)
+{
+    enum { LINE = 64 };
+    return (share->extent[0] * dtype_bytes(share->dtype) + LINE - 1) / LINE * LINE;
+}
+
+/* Whether the slot of a state has room for both shares of its decay. */
+static bool holds_shares(const struct loops *l, const struct state *state)
+{
+    const struct array *const slot = &l->array[state->slot];
+    return 2 * share_bytes(&l->array[state->kept]) <=
+           slot->extent[1] * (slot->extent[2] + slot->gap) * dtype_bytes(slot->dtype);
+}
+
 /* Finds the product in a list that sums a whole chunk of each state. A loop around it takes a whole chunk. */
 static void find_products(struct folding *x, struct stmt *list, int64_t chunk)
 {
@@ -168,7 +183,8 @@ static void find_products(struct folding *x, struct stmt *list, int64_t chunk)
             s->times != 0 || x->l->array[s->operand[0].of].matrix)
             continue;
         for (int k = 0; k < x->states; k++)
-            if (s->assign[0].to.of == x->state[k].slot && (x->state[k].kept < 0 || can_end(x->l, s)))
+            if (s->assign[0].to.of == x->state[k].slot &&
+                (x->state[k].kept < 0 || (can_end(x->l, s) && holds_shares(x->l, &x->state[k]))))
                 x->state[k].dot = s;
     }
 }
@@ -207,7 +223,7 @@ static void take_decay(struct loops *l, struct stmt **list, const struct state *
     for (int k = 0; k < shares->assigns; k++) {
         struct array share = l->array[shares->assign[k].to.of];
         const struct array *const slot = &l->array[state->slot];
-        const int64_t bytes = share.extent[0] * dtype_bytes(share.dtype);
+        const int64_t bytes = share_bytes(&share);
         share.name = loops_unused_name(l, share.name);
         share.rank = 2;
         share.axes[1] = share.axes[0], share.extent[1] = share.extent[0];

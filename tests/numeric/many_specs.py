@@ -293,6 +293,10 @@ FOUND |= {
         'similarity': 'softmax', 'sums': {'a': {'similarity': {'custom': {'weight': '1 + s * s'}}}, 'c': {'factor': 'tanh(s)'}},
         'output': 'a + c', 'shape': {'head_dim': 30}, 'dtype': 'bf16', 'algorithm': 'linear', 'schedule': {'part': 16},
         'n_q': 29, 'n_k': 29, 'target': 'x86-64-v4'},
+    'waves_in_one_vector': {
+        'arrays': {'r': {'shape': ['H']}, 'w': {'shape': ['H']}}, 'mask': 'causal', 'normalize': 'none', 'target': 'generic',
+        'similarity': {'custom': {'weight': 'exp(-fabs(r[h]) * (i - j)) * cos(w[h] * (i - j)) + 0.5 * exp(-2 * (i - j))'}},
+        'algorithm': 'linear', 'shape': {'head_dim': 16}, 'emit': ['forward', 'backward'], 'n_q': 90, 'n_k': 90},
     'written_rows_that_rotate': {
         'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 16},
         'prepare': [{'rope': {'rows': ['x']}}, {'l2norm': {'rows': ['x']}}, 'l2norm'], 'delta': {'rate': '0.5', 'write': 'x'},
