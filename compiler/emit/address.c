@@ -196,6 +196,8 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         array = emit_format(x, "gathered_%s", array);
     else if (x->c->state.paged && array_in_pages(x->l, a))
         array = emit_format(x, "paged_%s", array);
+    const struct stmt *const gathers = x->gathers;
+    if (a->kind == ARRAY_TILE || array_in_pages(x->l, a)) x->gathers = NULL; /* copies of rows are in order */
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
@@ -206,9 +208,7 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         int axis = ref_axis(r, k);
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
         const char *index;
-        if (x->gathers && array_in_pages(x->l, a) && axis == x->gathers->axis)
-            index = emit_format(x, "(%s0 + %s)", x->m->axis[axis].name, x->m->axis[axis].name);
-        else if (local)
+        if (local)
             index = x->m->axis[axis].name;
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])))
             index = emit_format(x, "(%s - %s0)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
@@ -236,6 +236,7 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
                : strchr(times, '*')                 ? emit_plus(x, made, "%s * (%s)", index, times)
                                                     : emit_plus(x, made, "%s * %s", index, times);
     }
+    x->gathers = gathers;
     return (struct element_text){array, made};
 }
 

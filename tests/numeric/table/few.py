@@ -86,6 +86,7 @@ SPECS = {
     'top-f64': {'mask': {'top': {'count': 200, 'by': 'sqrt(r)'}}, 'dtype': 'f64', **INDEXER},
     'top-f16': {'mask': {'all': ['causal', 'document', {'top': {'count': 33, 'by': 'fmin(r, 2)'}}]}, 'dtype': 'f16',
                 **INDEXER},
+    'top-bf16': {'mask': {'all': ['causal', {'top': {'count': 45, 'by': 'r'}}]}, 'dtype': 'bf16', **INDEXER},
     'top-own': {'similarity': 'softmax', 'mask': {'all': ['causal', {'top': {'count': 40, 'by': 'fmin(s, 1)'}}]},
                 'shape': {'head_dim': 16}},
     # Many heads that share keys take the place of queries.
@@ -125,7 +126,7 @@ ROWS = [(1, heads, 2, n_q, n_k) for n_q, n_k, heads in
 # Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
 WITHOUT |= {'top-own': 'query heads have different lists'}
-GATHERED = 'top', 'top-blocks', 'top-f64'   # other masks are tests or bounds, so kernels gather keys
+GATHERED = 'top', 'top-blocks', 'top-f64', 'top-bf16'   # other masks are tests or bounds, so kernels gather keys
 WITHOUT_HEADS = ('values-documents', 'values-dense', 'values-ranges', *WITHOUT)
 OPTIMISED = ('causal', 'causal-f16', 'stored-q4_0') if WHOLE else ('causal-f16',)
 
@@ -144,7 +145,7 @@ def of_tiles(x):
     """Kernels round the weights of a tile. The loops for few queries do not round weights."""
     group = x.heads // x.kv_heads
     many = x.n_q > 16 or x.n_q * group > 64 or not few_pay(x.n_q, x.n_k) or (
-        x.spec['shape'].get('values') == 'keys' and group >= 32)
+        x.spec['shape'].get('values') == 'keys' and group >= 32) or 'qi' in x.arrays
     return 2.0 ** -8 if many and x.spec['dtype'] == 'bf16' else 0.0
 
 
