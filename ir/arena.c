@@ -79,6 +79,15 @@ void *arena_copy_bytes(struct arena *arena, const void *from, size_t bytes)
     return memcpy(arena_alloc(arena, bytes), from, bytes);
 }
 
+void *arena_grow(struct arena *arena, void *array, int count, int *capacity, size_t size)
+{
+    if (count < *capacity) return array;
+    *capacity = 2 * *capacity + 16;
+    void *const grown = arena_alloc(arena, (size_t)*capacity * size);
+    if (array) memcpy(grown, array, (size_t)count * size);
+    return grown;
+}
+
 char *arena_copy(struct arena *arena, const char *text)
 {
     return arena_copy_bytes(arena, text, strlen(text) + 1);

@@ -57,26 +57,28 @@ static struct message *append(struct diagnostics *d, struct position at, const c
     return m;
 }
 
-void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...)
+bool diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     append(d, at, format, args);
     va_end(args);
     d->errors++;
+    return false;
 }
 
-void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...)
+bool diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     append(d, at, format, args)->warning = true;
     va_end(args);
+    return false;
 }
 
-void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...)
+bool diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...)
 {
-    if (!d->last) return;
+    if (!d->last) return false;
     va_list args;
     va_start(args, format);
     struct message *m = message_new(d, at, format, args);
@@ -86,14 +88,14 @@ void diagnostics_note(struct diagnostics *d, struct position at, const char *for
     else
         d->last->notes = m;
     d->last_note = m;
+    return false;
 }
 
 void diagnostics_take(struct diagnostics *d, const struct diagnostics *from)
 {
-    const struct position nowhere = {0, 0};
     for (const struct message *m = from->first; m; m = m->next) {
-        (m->warning ? diagnostics_warning : diagnostics_error)(d, nowhere, "%s", m->text);
-        for (const struct message *n = m->notes; n; n = n->next) diagnostics_note(d, nowhere, "%s", n->text);
+        (m->warning ? diagnostics_warning : diagnostics_error)(d, NO_POSITION, "%s", m->text);
+        for (const struct message *n = m->notes; n; n = n->next) diagnostics_note(d, NO_POSITION, "%s", n->text);
     }
 }
 

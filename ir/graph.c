@@ -32,13 +32,7 @@ struct graph *graph_new(struct module *m)
 
 static int add(struct graph *g, struct value v)
 {
-    if (g->values == g->capacity) {
-        int capacity = g->capacity ? 2 * g->capacity : 32;
-        struct value *grown = arena_alloc(g->module->arena, (size_t)capacity * sizeof *grown);
-        if (g->values) memcpy(grown, g->value, (size_t)g->values * sizeof *grown);
-        g->value = grown;
-        g->capacity = capacity;
-    }
+    g->value = arena_grow(g->module->arena, g->value, g->values, &g->capacity, sizeof *g->value);
     g->value[g->values] = v;
     return g->values++;
 }

@@ -13,13 +13,7 @@ struct loops *loops_new(struct module *m)
 
 int loops_array(struct loops *l, struct array array)
 {
-    if (l->arrays == l->capacity) {
-        int capacity = l->capacity ? 2 * l->capacity : 16;
-        struct array *grown = arena_alloc(l->module->arena, (size_t)capacity * sizeof *grown);
-        if (l->arrays) memcpy(grown, l->array, (size_t)l->arrays * sizeof *grown);
-        l->array = grown;
-        l->capacity = capacity;
-    }
+    l->array = arena_grow(l->module->arena, l->array, l->arrays, &l->capacity, sizeof *l->array);
     l->array[l->arrays] = array;
     return l->arrays++;
 }

@@ -19,6 +19,8 @@ void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *text);
 void *arena_copy_bytes(struct arena *arena, const void *from, size_t bytes);
+/* Returns an array with room for another element after `count`: `array`, or a copy with a larger *capacity. */
+void *arena_grow(struct arena *arena, void *array, int count, int *capacity, size_t size);
 char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
 
@@ -51,15 +53,16 @@ void text_plain(struct text *text, const char *bytes, size_t length, enum plain_
 struct position {
     int line, column; /* counted from 1; 0 means unknown */
 };
+#define NO_POSITION ((struct position){0, 0})
 
 struct diagnostics;
 /* `file` is the name to print. `source` is the text of the file, or NULL. It must outlive the struct diagnostics.
    diagnostics_flush prints the messages. */
 struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
-void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
-/* Attaches a note to the last error or warning. */
-void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* Messages return false, which callers may return after an error. diagnostics_note attaches a note to the last one. */
+bool diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+bool diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+bool diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
 /* Adds the messages of `from`, without their positions. */
 void diagnostics_take(struct diagnostics *d, const struct diagnostics *from);
 int diagnostics_errors(const struct diagnostics *d); /* returns the number of errors so far, without warnings */

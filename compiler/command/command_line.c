@@ -64,12 +64,7 @@ struct paths {
 
 static void add_path(struct paths *p, const char *path)
 {
-    if (p->count + 1 >= p->capacity) {
-        const char **more = arena_alloc(p->arena, (size_t)(2 * p->capacity + 64) * sizeof *more);
-        if (p->count) memcpy(more, p->word, (size_t)p->count * sizeof *more);
-        p->word = more;
-        p->capacity = 2 * p->capacity + 64;
-    }
+    p->word = arena_grow(p->arena, p->word, p->count + 1, &p->capacity, sizeof *p->word);
     p->word[p->count++] = path;
 }
 

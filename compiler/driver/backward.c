@@ -28,9 +28,8 @@ static const struct compilation *compile_parts(struct maker *x, const struct sch
         if (!row[k].grouped && !parts && !of_terms) at++;
         for (int n = 1; n <= parts && x->good; n++) {
             if (at == (of_terms ? MAX_PARTS : FIRST_TERMS)) {
-                diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
-                                  MAX_PARTS);
-                x->good = false;
+                x->good = diagnostics_error(x->d, x->p->spec->emit_at,
+                                            "gradients in more than %d parts are not compiled yet", MAX_PARTS);
                 break;
             }
             program.kind = row[k].kind;

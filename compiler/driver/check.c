@@ -35,7 +35,7 @@ static void check_prefix_sums(const struct graph *g, struct diagnostics *d)
         count[sum.of_query]++;
     }
     if (terms < 0 || (same && count[0] == 1 && count[1] == 1)) return;
-    diagnostics_error(d, (struct position){0, 0},
+    diagnostics_error(d, NO_POSITION,
                       "sums up to a position are compiled only as one sum up to each query and one up to each key, "
                       "of the same value");
 }
@@ -72,7 +72,7 @@ static void check_decay(const struct unit *p, struct diagnostics *d)
         diagnostics_error(d, masked ? spec->mask->at : spec->decay->at,
                           "%s a query may see keys after its own position, and 'decay' has no value for these",
                           masked ? "under this mask" : "without a mask");
-        diagnostics_note(d, (struct position){0, 0},
+        diagnostics_note(d, NO_POSITION,
                          "'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query");
     }
     struct shared shared = {spec->decay, d};

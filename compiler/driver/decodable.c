@@ -142,7 +142,7 @@ static void check_arrays(const struct checker *x)
             const char *const tokens = a->role == ROLE_PER_KEY ? "Nk" : "Nq";
             diagnostics_error(x->d, at, "an array of this shape has no rows of new tokens, so '%s' cannot be decoded",
                               a->name);
-            diagnostics_note(x->d, (struct position){0, 0},
+            diagnostics_note(x->d, NO_POSITION,
                              "the axes are B, then H or G, then %s, then a number; all but %s may be absent", tokens,
                              tokens);
         } else
@@ -174,14 +174,14 @@ static void check_positions(const struct checker *x, bool asked)
             x->d, at,
             masked ? "under this mask a query may see keys after its own position, so this spec cannot be decoded"
                    : "without a mask a query sees keys after its own position, so this spec cannot be decoded");
-        diagnostics_note(x->d, masked && !asked ? spec->emit_at : (struct position){0, 0},
+        diagnostics_note(x->d, masked && !asked ? spec->emit_at : NO_POSITION,
                          "%s'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query",
                          asked ? "" : "'emit' asks for 'decode'; ");
     } else if (depends_on_length(x->p->graph) && !has_arrays_of_queries(x->p->kernel.arrays)) {
         diagnostics_error(
             x->d, at,
             "the keys that a query sees depend on the length of the whole sequence, so this spec cannot be decoded");
-        diagnostics_note(x->d, (struct position){0, 0},
+        diagnostics_note(x->d, NO_POSITION,
                          "'random' draws from all blocks of the sequence; with 'causal: true' it draws from the "
                          "query's block and the blocks before it. 'top' chooses among all keys; in "
                          "'all: [causal, {top: …}]' it chooses among those up to the query");
@@ -192,17 +192,15 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
 {
     const struct spec *const spec = p->spec;
     const int errors = diagnostics_errors(d);
-    struct checker checker = {p, d, asked ? (struct position){0, 0} : spec->emit_at};
+    struct checker checker = {p, d, asked ? NO_POSITION : spec->emit_at};
     spec_expressions(spec, check_names, &checker);
     spec_expressions(spec, check_elements, &checker);
     if (spec->graph && graph_has(p->graph, EXPR_RANDOM)) /* extend drops nothing */
-        diagnostics_error(d, (struct position){0, 0}, "decoding a graph with 'random' is not compiled yet");
+        diagnostics_error(d, NO_POSITION, "decoding a graph with 'random' is not compiled yet");
     if (diagnostics_errors(d) > errors) return false;
-    if (spec->linformer) {
-        diagnostics_error(d, spec->project_at,
-                          "'project' mixes all keys of a sequence, so this spec cannot be decoded");
-        return false;
-    }
+    if (spec->linformer)
+        return diagnostics_error(d, spec->project_at,
+                                 "'project' mixes all keys of a sequence, so this spec cannot be decoded");
     check_positions(&checker, asked);
     check_arrays(&checker);
     return diagnostics_errors(d) == errors;

@@ -82,9 +82,8 @@ struct compilation *maker_compile(struct maker *x, const struct schedule *schedu
     x->good = c->graph && passes_run(c, shown && x->o->dump_after ? dump : NULL, (void *)x->o);
     const struct stmt *const body = x->good && c->loops ? c->loops->body : NULL;
     if (body && body->next && stmts_window(body)) { /* loops in phases are printed without other loops */
-        diagnostics_error(x->d, (struct position){0, 0},
-                          "outputs whose loops differ from those of a carried state are not compiled yet");
-        x->good = false;
+        x->good = diagnostics_error(x->d, NO_POSITION,
+                                    "outputs whose loops differ from those of a carried state are not compiled yet");
     }
     return c;
 }

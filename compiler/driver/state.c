@@ -13,12 +13,11 @@ static void check_storage(struct maker *x)
 {
     const bool sums = emission_extend(&x->p->kernel);
     if (!spec_has_storage(x->p->spec) || (!sums && !x->p->kernel.of[STEP_CORRECT].count)) return;
-    diagnostics_error(
+    x->good = diagnostics_error(
         x->d, x->p->spec->storage_at,
         sums ? "with 'decode', 'storage' needs a state that stores keys, but the linear form of this spec stores sums "
                "over them; leave out 'storage', or set 'algorithm: quadratic'"
              : "with 'decode', 'storage' cannot be combined with 'delta': a state stores corrected values");
-    x->good = false;
 }
 
 /* Finds the keys that a state must store for all versions. These are the first *first and the last *back keys.

@@ -43,10 +43,9 @@ struct unit *unit_of_text(const char *file, const char *text, size_t length, con
     good = good && versions_make(p, target, targets, o, d, of_schedule);
     if (good) share_sums(p);
     if (!good && p->asked & EMIT_BACKWARD && diagnostics_errors(d))
-        diagnostics_note(d, (struct position){0, 0},
-                         "--backward asks for gradients, as 'emit: [forward, backward]' does");
+        diagnostics_note(d, NO_POSITION, "--backward asks for gradients, as 'emit: [forward, backward]' does");
     if (!good && p->asked & EMIT_DECODE && diagnostics_errors(d))
-        diagnostics_note(d, (struct position){0, 0}, "%s asks for a state, as 'emit: [forward, decode]' does",
+        diagnostics_note(d, NO_POSITION, "%s asks for a state, as 'emit: [forward, decode]' does",
                          o->decode ? "--decode" : "--chunks");
     if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;

@@ -14,12 +14,7 @@ static struct table_array *add(struct table_arrays *all, const char *identifier)
 {
     const int found = table_array_find(all, identifier);
     if (found >= 0) return &all->array[found];
-    if (all->count == all->capacity) {
-        struct table_array *const grown = arena_alloc(all->arena, 2 * ((size_t)all->capacity + 8) * sizeof *grown);
-        for (int k = 0; k < all->count; k++) grown[k] = all->array[k];
-        all->array = grown;
-        all->capacity = 2 * (all->capacity + 8);
-    }
+    all->array = arena_grow(all->arena, all->array, all->count, &all->capacity, sizeof *all->array);
     all->array[all->count] = (struct table_array){.identifier = identifier};
     return &all->array[all->count++];
 }

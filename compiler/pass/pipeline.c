@@ -47,8 +47,7 @@ struct pipeline {
 
 static bool internal_error(const struct pipeline *x, const char *format, const char *a, const char *b)
 {
-    diagnostics_error(x->c->diagnostics, (struct position){0, 0}, format, a, b);
-    return false;
+    return diagnostics_error(x->c->diagnostics, NO_POSITION, format, a, b);
 }
 
 /* Whether the property is about the graph or loops, which any pass may change. */

@@ -53,7 +53,7 @@ static void report(struct loader *r, struct position at, const char *format, ...
 
 static void remark(struct loader *r, struct position at, const char *message)
 {
-    diagnostics_note(r->d, r->origin ? (struct position){0, 0} : at, "%s", message);
+    diagnostics_note(r->d, r->origin ? NO_POSITION : at, "%s", message);
 }
 
 /* ---- bytes ---- */
@@ -503,7 +503,7 @@ static struct branch read_node(struct loader *r, int depth)
 static struct yaml *read_text(struct loader *r, const char *text, size_t length)
 {
     if (length > YAML_MAX_BYTES) {
-        report(r, (struct position){0, 0}, "the file is larger than %d bytes", YAML_MAX_BYTES);
+        report(r, NO_POSITION, "the file is larger than %d bytes", YAML_MAX_BYTES);
         return NULL;
     }
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
@@ -528,7 +528,7 @@ static struct yaml *read_text(struct loader *r, const char *text, size_t length)
     }
     yaml_parser_delete(&r->parser);
     if (r->stop) return NULL;
-    if (!root) report(r, (struct position){0, 0}, r->origin ? "the value is empty" : "the file is empty");
+    if (!root) report(r, NO_POSITION, r->origin ? "the value is empty" : "the file is empty");
     return root;
 }
 

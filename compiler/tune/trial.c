@@ -434,12 +434,7 @@ enum trial_end trial_run(const struct trial_request *request, struct arena *aren
         } else if (m.what == SAID_INFINITE) {
             result->infinite = true;
         } else if (m.what == SAID_SAMPLE) {
-            if (result->samples == capacity) {
-                capacity = capacity ? 2 * capacity : 16;
-                struct tune_sample *grown = arena_alloc(arena, (size_t)capacity * sizeof *grown);
-                if (result->samples) memcpy(grown, result->sample, (size_t)result->samples * sizeof *grown);
-                result->sample = grown;
-            }
+            result->sample = arena_grow(arena, result->sample, result->samples, &capacity, sizeof m.sample);
             result->sample[result->samples++] = m.sample;
         }
     }

@@ -331,7 +331,7 @@ static int build_sum(struct builder *x, int v, bool drops)
     if (sum < 0) return -1;
     struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
     const struct expr *denominator = build_operand(x, 1);
-    x->at = (struct position){0, 0};
+    x->at = NO_POSITION;
     switch (x->spec->normalize) {
     case NORMALIZE_NONE:
         sum = graph_map(x->g, rank, result, 1, operands.ref, build_operand(x, 0));

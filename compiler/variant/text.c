@@ -42,7 +42,7 @@ static struct position place_of(const char *text, int number)
         text += strcspn(text, "\n");
         text += *text == '\n';
     }
-    return (struct position){0, 0};
+    return NO_POSITION;
 }
 
 /* Reports an error at a value. -1: the whole graph. */
@@ -54,8 +54,7 @@ static bool fail(const struct written *x, int value, const char *format, ...)
     va_start(list, format);
     vsnprintf(message, sizeof message, format, list);
     va_end(list);
-    diagnostics_error(x->d, value < 0 ? (struct position){0, 0} : place_of(x->text, value), "%s", message);
-    return false;
+    return diagnostics_error(x->d, value < 0 ? NO_POSITION : place_of(x->text, value), "%s", message);
 }
 
 static bool verified(const struct written *x)
@@ -160,8 +159,7 @@ static bool is_source(const struct written *x)
         case SIZE_ALL_KEYS:
         case SIZE_SINK_MODE:
             fail(x, -1, "only attnc makes axes such as '%s'", m->axis[a].name);
-            diagnostics_note(x->d, (struct position){0, 0}, "%s", remedy);
-            return false;
+            return diagnostics_note(x->d, NO_POSITION, "%s", remedy);
         case SIZE_CONSTANT:
         case SIZE_BATCH:
         case SIZE_KV_HEADS:
@@ -183,20 +181,18 @@ static bool is_source(const struct written *x)
             return fail(x, v, "an integer is divided by a number x that can be 0; select(eq(x, 0), 1, x) cannot");
         if (sums_another_region(g, first, v)) {
             fail(x, v, "sums of one weight in two regions are not compiled yet");
-            diagnostics_note(x->d, (struct position){0, 0},
-                             "a map can be 0 outside a region, as in select(le(j, 5), %%4, 0.0), and has its own sum");
-            return false;
+            return diagnostics_note(
+                x->d, NO_POSITION,
+                "a map can be 0 outside a region, as in select(le(j, 5), %%4, 0.0), and has its own sum");
         }
         if (!made) continue;
         fail(x, v, "only a pass makes %s", made);
-        diagnostics_note(x->d, (struct position){0, 0}, "%s", remedy);
-        return false;
+        return diagnostics_note(x->d, NO_POSITION, "%s", remedy);
     }
     if (g->outputs > 1 || g->by_chunks) {
         fail(x, -1, g->by_chunks ? "only a pass makes 'by_chunks'" : "a kernel has one output, but the graph has %d",
              g->outputs);
-        diagnostics_note(x->d, (struct position){0, 0}, "%s", remedy);
-        return false;
+        return diagnostics_note(x->d, NO_POSITION, "%s", remedy);
     }
     return true;
 }
@@ -323,7 +319,7 @@ static struct graph *read_graph(struct arena *arena, const char *text, struct di
     struct written x = {arena, text, d, graph_parse(arena, text, d)};
     const char *const first = strncmp(text, "graph ", 6) == 0 ? text : strstr(text, "\ngraph ");
     if (!x.g && first && strstr(first + 1, "\ngraph "))
-        diagnostics_note(d, (struct position){0, 0}, "--dump-after prints a graph for each form; keep one of them");
+        diagnostics_note(d, NO_POSITION, "--dump-after prints a graph for each form; keep one of them");
     return x.g && verified(&x) && is_source(&x) && name_arrays(&x) ? x.g : NULL;
 }
 
@@ -347,11 +343,10 @@ static bool may_set(const char *set, struct diagnostics *d)
         const size_t length = strlen(keys[k]);
         if (strncmp(set, keys[k], length) == 0 && strchr(".=", set[length])) return true;
     }
-    diagnostics_error(d, (struct position){0, 0}, "a graph says what '%.*s' would set; change the graph",
-                      (int)strcspn(set, "="), set);
-    diagnostics_note(d, (struct position){0, 0},
-                     "--set takes name, description, emit, algorithm, block, schedule and shape.max_length");
-    return false;
+    diagnostics_error(d, NO_POSITION, "a graph says what '%.*s' would set; change the graph", (int)strcspn(set, "="),
+                      set);
+    return diagnostics_note(d, NO_POSITION,
+                            "--set takes name, description, emit, algorithm, block, schedule and shape.max_length");
 }
 
 /* Returns the facts of a spec that the graph has, as a spec in YAML. */
@@ -416,7 +411,7 @@ static const struct spec *spec_of_graph(struct arena *arena, const char *file, c
     static const struct expression rate = {.text = ""};
     const int errors = diagnostics_errors(d);
     if (length > YAML_MAX_BYTES || memchr(text, 0, length)) {
-        diagnostics_error(d, (struct position){0, 0},
+        diagnostics_error(d, NO_POSITION,
                           length > YAML_MAX_BYTES ? "a graph has at most %d bytes" : "a graph has no byte 0",
                           YAML_MAX_BYTES);
         return NULL;
@@ -434,7 +429,7 @@ static const struct spec *spec_of_graph(struct arena *arena, const char *file, c
     struct spec *const spec = arena_alloc(arena, sizeof *spec);
     *spec = *of_line;
     if (spec->emit & (EMIT_STATISTICS | EMIT_WEIGHTS | EMIT_JVP)) {
-        diagnostics_error(d, (struct position){0, 0}, "'emit: [%s]' of a graph is not compiled yet",
+        diagnostics_error(d, NO_POSITION, "'emit: [%s]' of a graph is not compiled yet",
                           spec->emit & EMIT_JVP       ? "jvp"
                           : spec->emit & EMIT_WEIGHTS ? "weights"
                                                       : "statistics");
@@ -442,7 +437,7 @@ static const struct spec *spec_of_graph(struct arena *arena, const char *file, c
     }
     spec->graph = copy;
     /* places in the line of YAML are no places in the graph */
-    spec->similarity.at = spec->storage_at = spec->emit_at = (struct position){0, 0};
+    spec->similarity.at = spec->storage_at = spec->emit_at = NO_POSITION;
     if (graph_find_solve(g) >= 0) spec->rate = &rate;
     set_arrays(spec, arena, g);
     return spec;

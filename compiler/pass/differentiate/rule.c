@@ -67,13 +67,7 @@ struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t)
 void reversal_give(struct reversal *x, int v, struct gradient_term t)
 {
     if (!x->active[v]) return;
-    if (x->of[v].terms == x->of[v].term_capacity) {
-        int capacity = 2 * x->of[v].term_capacity + 4;
-        struct gradient_term *grown = arena_alloc(x->m->arena, (size_t)capacity * sizeof *grown);
-        if (x->of[v].terms) memcpy(grown, x->of[v].term, (size_t)x->of[v].terms * sizeof *grown);
-        x->of[v].term = grown;
-        x->of[v].term_capacity = capacity;
-    }
+    x->of[v].term = arena_grow(x->m->arena, x->of[v].term, x->of[v].terms, &x->of[v].term_capacity, sizeof t);
     x->of[v].term[x->of[v].terms++] = t;
 }
 

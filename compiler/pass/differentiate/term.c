@@ -12,7 +12,7 @@ static void fail_at(struct reversal *x, struct position at, const char *what)
 
 void reversal_fail(struct reversal *x, const char *what)
 {
-    fail_at(x, (struct position){0, 0}, what);
+    fail_at(x, NO_POSITION, what);
 }
 
 void reversal_fail_array(struct reversal *x, int v, const char *what)

@@ -49,7 +49,7 @@ bool reversal_is_total(const struct module *m, const struct value *v)
 /* Reports once that `what`, needed for gradients of parameters, is not compiled yet. */
 static void fail(struct splitting *x, const char *what)
 {
-    if (!x->failed) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s: this is not compiled yet", what);
+    if (!x->failed) diagnostics_error(x->c->diagnostics, NO_POSITION, "%s: this is not compiled yet", what);
     x->failed = true;
 }
 

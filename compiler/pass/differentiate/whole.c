@@ -75,7 +75,7 @@ static void output_total(struct wholes *x, int v, int number)
     const struct value sum = x->g->value[v];
     struct value given = graph_value(GRAPH_INPUT, sum.rank, sum.axes);
     if (!is_of_heads(x, &sum)) {
-        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+        diagnostics_error(x->c->diagnostics, NO_POSITION,
                           "a gradient that depends on a sum over all heads is not compiled yet");
         x->failed = true;
         return;

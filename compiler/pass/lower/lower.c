@@ -29,7 +29,7 @@ static bool find_axes(struct lowering *x)
 {
     struct roles roles;
     const char *wrong = roles_of(x->g, 0, &roles);
-    if (wrong) diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", wrong);
+    if (wrong) diagnostics_error(x->c->diagnostics, NO_POSITION, "%s", wrong);
     x->output = x->g->output[0].value;
     for (int o = x->g->outputs - 1; o >= 0; o--) /* prefer the first output that is no sum over slices */
         if (!wrong && !roles_of(x->g, o, &roles) && roles.slices < 0) x->output = x->g->output[o].value;
@@ -120,10 +120,8 @@ static bool classify(struct lowering *x)
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
              streams = value_has_axis(value, x->stream) || has_outer(x, value);
         if (sums && x->lane >= 0 && !lower_has_slices(x, value) &&
-            ((value_operand_axes(value) & ~value_axes(value)) >> x->lane & 1)) {
-            diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a sum over the lanes is not compiled yet");
-            return false;
-        }
+            ((value_operand_axes(value) & ~value_axes(value)) >> x->lane & 1))
+            return diagnostics_error(x->c->diagnostics, NO_POSITION, "a sum over the lanes is not compiled yet");
         own->stage = streams ? INSIDE : BEFORE;
         if (scans && graph_is_output(g, v) && lower_of_pairs(x, value)) own->stage = AGAIN;
         for (int k = 0; k < value->operands && x->outer_only; k++) {
@@ -146,8 +144,7 @@ static bool classify(struct lowering *x)
             else if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;
             else if (again) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", two_sweeps(x, scans));
-                return false;
+                return diagnostics_error(x->c->diagnostics, NO_POSITION, "%s", two_sweeps(x, scans));
             }
             /* u is an array that is read along another axis than the stream */
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
@@ -349,8 +346,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         return;
     }
     if (x->prefix && !x->last) {
-        diagnostics_error(c->diagnostics, (struct position){0, 0},
-                          "a sum over heads with separate states is not compiled yet");
+        diagnostics_error(c->diagnostics, NO_POSITION, "a sum over heads with separate states is not compiled yet");
         return;
     }
     if (states) {

@@ -384,7 +384,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         bool cut = x->lowered[v].stage != STATE;
         for (int k = 0; k < state->rank; k++) cut |= !lower_run_time(x, state->axes[k]);
         if (cut) continue;
-        diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+        diagnostics_error(x->c->diagnostics, NO_POSITION,
                           "a sum over keys whose result is a single number is not compiled yet");
         return;
     }
@@ -406,7 +406,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         at = &loop->body;
         for (int a = 0; a < x->m->axes; a++)
             if (!x->prefix || (open[a] && (x->within >> a & 1))) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
+                diagnostics_error(x->c->diagnostics, NO_POSITION,
                                   "a gradient with respect to a parameter is not compiled yet for these states");
                 return;
             }
@@ -451,8 +451,7 @@ void lower_states(struct lowering *x, struct stmt **at)
         seen = where;
         const struct expr *const bound = where->op == EXPR_LT ? expr_of_sequence(x->m, where->arg[1]) : NULL;
         if (!bound || where->arg[0] != expr_index(x->m, x->stream) || expr_has(bound, EXPR_INDEX)) {
-            diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                              "a state over this region is not compiled yet");
+            diagnostics_error(x->c->diagnostics, NO_POSITION, "a state over this region is not compiled yet");
             return;
         }
         to = expr_min(x->m, to, bound);
