@@ -50,6 +50,7 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
         const struct version *const v = &backward->version[k];
         if (v->target == t && v->from <= keys) chosen[v->part] = v->c; /* NULL: a version for more keys is idle */
     }
+    if (backward->count) unit_add_lists(p, t, false, &made, part);
     for (int n = 0; n < p->kernel.parts; n++)
         if (chosen[n] && !(program_recomputes_saved(&chosen[n]->program) && rows) &&
             !(kept && emission_computes_solution(&p->kernel, chosen[n])))
@@ -57,7 +58,6 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
     int last = made.parts - 1;
     while (last > 0 && part[last]->program.of_terms) last--;
     if (made.parts) made.whole = whole_of(p, part[last]);
-    if (made.parts) unit_add_lists(p, t, false, &made, part);
     return made;
 }
 
