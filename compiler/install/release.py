@@ -30,7 +30,7 @@ from suite import Failure, Skip, check, execute  # noqa: E402
 
 FLASH = os.path.join(ROOT, "tests", "package", "flash.c")
 SOURCE_PACKAGES = ["gcc", "libc6-dev", "meson", "ninja-build", "pkg-config", "libyaml-dev", "libmd-dev",
-                   "libjansson-dev", "libclang-14-dev", "python3"]
+                   "libjansson-dev", "libclang-19-dev", "python3"]
 WINDOWS = """[binaries]
 c = 'x86_64-w64-mingw32-gcc'
 ar = 'x86_64-w64-mingw32-ar'
