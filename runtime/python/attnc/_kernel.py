@@ -41,14 +41,15 @@ def constant(function: _Function) -> _Function:
 
 
 @constant
-def _load() -> bool:
-    """Imports the module that calls kernels with tensors."""
-    return (_torch or doors["torch"]()) is not None
+def _ready(load: bool = False) -> bool:
+    """Returns whether the module that calls kernels with tensors is imported. torch.compile may read _torch after this alone,
+    because it expects the value of the beginning at the end."""
+    return bool(_torch or load and doors["torch"]())
 
 
 def of_tensors() -> Any:
     """Returns the module that calls kernels with tensors."""
-    _load()
+    _ready(True)
     return _torch
 
 
@@ -80,8 +81,6 @@ class Kernel:
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
                              _text=source.name())
         self.__dict__["_binding"] = self._bind(info, source)
-        if "torch" in sys.modules:  # the first call may be in a graph, where the module cannot be imported
-            _load()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"kernels are immutable: {name} cannot be set")
@@ -446,8 +445,8 @@ class Kernel:
                 count = of_tensors().threads_alone("statistics=")
             made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
-        elif _torch is not None and isinstance(q, _torch.Tensor) or _is(q, "torch", "Tensor"):
-            made = (_torch or of_tensors()).call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
+        elif _ready() and isinstance(q, _torch.Tensor) or _is(q, "torch", "Tensor"):
+            made = (_torch if _ready() else of_tensors()).call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
         elif _is(q, "jax", "Array"):
             made = doors["jax"]().call(self, *arrays, self._seed(seed), out, threads, given, query_start)
         else:
