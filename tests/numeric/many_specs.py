@@ -352,6 +352,11 @@ FOUND |= {
     'pages_after_a_prefix': {
         'similarity': 'softmax', 'mask': {'all': [{'not': {'prefix': {'length': 20}}}, 'causal']}, 'shape': {'head_dim': 8},
         'emit': ['forward', 'decode'], 'chunks': [33, 7, 1]},
+    'rounded_exponents_of_positions': {
+        'similarity': {'linear': {'features': 'taylor1', 'modify': 's * exp((i - j) * 0.1899968)'}}, 'mask': 'causal',
+        'arrays': {'beta': {'shape': ['B', 'Nk']}}, 'prepare': ['l2norm'],
+        'delta': {'rate': 'fabs(tanh(beta[b][t])) / D'}, 'decay': {'log': '-0.05 * (h + 1)'}, 'heads': 1, 'kv_heads': 1,
+        'shape': {'head_dim': 17, 'value_dim': 32}, 'n_q': 156, 'n_k': 156, 'seed': 1},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},

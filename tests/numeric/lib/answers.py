@@ -85,8 +85,8 @@ def exact_definitions(seed=None, number=np.float64):
 def stepped_definitions():
     """Returns definitions.py in which each computed row of q or k moves by half an ulp of f32: after a step of
     `prepare`, a feature map, and a product of a sketch. A kernel rounds these rows. If two elements of a row are almost
-    equal, or two rows of length 1 almost opposite, moving the inputs shows little of that. A state stores keys in fewer
-    bits. A key that is nearly in the middle between two of their numbers may become either, as the steps of `prepare`
+    equal, or two rows of length 1 almost opposite, moving the inputs shows little of that. Arguments of exp move, too,
+    because rounding a large one changes a weight more than rounding the inputs. A state stores keys in fewer bits. A key that is nearly in the middle between two of their numbers may become either, as the steps of `prepare`
     and the type's scale are rounded. A pair whose s is near the limit of a mask may be shown or hidden."""
     found = importlib.util.spec_from_file_location('stepped', definitions.__file__)
     module = importlib.util.module_from_spec(found)
@@ -103,6 +103,8 @@ def stepped_definitions():
     module.prepare = steps
     module.kept = lambda k, kind: kept(k * (1 + rng.choice([-1, 1], k.shape) * 2.0 ** -21), kind)
     module.compared = lambda s: s + 2.0 ** -18 * np.abs(s).max(initial=0) * rng.choice([-1, 1], s.shape)
+    exponentials = {name: module.FUNCTIONS[name] for name in ('exp', 'exp2')}
+    module.FUNCTIONS = module.FUNCTIONS | {name: lambda x, f=f: f(moved(np.asarray(x))) for name, f in exponentials.items()}
     module.features = lambda *arguments: moved(features(*arguments))
     module.sketch = lambda P, x, r, degree, *more: x if degree == 1 else moved(sketch(P, x, r, degree, *more))
     return module

@@ -350,7 +350,7 @@ def delta(rng, spec):
     spec['prepare'] = [*spec.get('prepare', []), 'l2norm']
     if rng.random() < 0.7: spec['mask'] = 'causal'
     own = random.Random('block %s' % spec)
-    if spec['mask'] == 'causal' and own.random() < 0.15:
+    if spec.get('mask') == 'causal' and own.random() < 0.15:
         spec['mask'] = {'all': ['causal', {'block_window': {'block': own.choice([16, 24, 32, 64])}}]}
     head = rng.choice([('H', 'h'), ('G', 'g')])
     axes = rng.sample([('B', 'b'), head, ('Nk', 't')], rng.choice([0, 1, 2, 3, 3]))
