@@ -257,8 +257,8 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             stored_phase(x, &p, body);
         else
             segment_phase(x, &p, fold * groups, groups, x->outer && !sums ? results : body);
-        const struct phase common = first_of_all ? common_phase(x, heads, &p, out) : p;
-        segment_phase(x, &common, fold * groups, groups, chunks->common);
+        const struct phase of_several = first_of_all ? common_phase(x, heads, &p, out) : p;
+        segment_phase(x, &of_several, fold * groups, groups, chunks->common);
         fold += !of_chunks;
     }
     const bool whole = x->outer && emit_reads_whole(x->l);

@@ -9,12 +9,3 @@ bool complain(const struct options *o, const char *format, ...)
     va_end(arguments);
     return false;
 }
-
-enum status complain_as(const struct options *o, enum status status, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    console_error_list(&o->console, format, arguments);
-    va_end(arguments);
-    return status;
-}

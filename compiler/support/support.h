@@ -87,7 +87,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
 /* Prints `attnc: error: message` to standard error, in colour if allowed. complain returns false, and complain_as
    returns the status. */
 bool complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
-enum status complain_as(const struct options *o, enum status status, const char *format, ...) IR_PRINTF(3, 4);
+#define complain_as(o, status, ...) ((void)complain(o, __VA_ARGS__), (status))
 /* Prints `attnc: KIND: message` to standard error, or `attnc: message` for the kind "". Prints nothing with --quiet.
    A message has one line. Control characters become `?`. (console.c) */
 #define mention(o, kind, ...) console_mention(&(o)->console, kind, __VA_ARGS__)

@@ -13,17 +13,6 @@
 
 enum { DOCUMENT = 40, MAX_INPUTS = 128 };
 
-/* Replaces complain() of attnc. */
-void complain(const struct options *o, const char *format, ...)
-{
-    va_list arguments;
-    (void)o;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-}
-
 /* Fills an array with the numbers that the cost model assumes: documents, all-true masks, lists of random blocks, lists
    of the best keys, and otherwise half of the keys. Real numbers do not matter. */
 static void fill(const struct compilation *c, const struct array *a, const struct problem_size *size, int64_t elements,

@@ -33,13 +33,14 @@ static struct {
 } spoiled;
 static char message[1000];
 
-void complain(const struct options *o, const char *format, ...)
+bool complain(const struct options *o, const char *format, ...)
 {
     (void)o;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    return false;
 }
 
 static bool spoils(const struct compilation *c, const char *pass)

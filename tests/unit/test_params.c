@@ -44,7 +44,7 @@ static struct text source, header;
 static const char spec_text[] = "similarity: softmax\nshape: {head_dim: 8}\n";
 
 /* Replaces complain() of attnc, and prints to standard output. */
-void complain(const struct options *o, const char *format, ...)
+bool complain(const struct options *o, const char *format, ...)
 {
     (void)o;
     va_list list;
@@ -52,6 +52,7 @@ void complain(const struct options *o, const char *format, ...)
     vprintf(format, list);
     va_end(list);
     printf("\n");
+    return false;
 }
 
 static void compile(void)

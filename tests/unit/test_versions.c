@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 /* Replaces complain() of attnc. */
-void complain(const struct options *o, const char *format, ...)
+bool complain(const struct options *o, const char *format, ...)
 {
     (void)o;
     (void)format;
+    return false;
 }
 
 static struct unit *unit_for(const char *text, const struct options *o)
