@@ -100,17 +100,16 @@ TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/273, /*tail=*/3, steps, /*span=*/192, a, /*a_row=*/80,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/273, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/273, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
-TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
-    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
 TARGET APART void T(dot8)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
@@ -586,7 +585,7 @@ TARGET APART void T(based_queries)(const struct call *call, int64_t task, const 
             (((chunk + 1) * 64) <= (n_k - 1)) ? 0 : n_q)); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 32, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 32, 0);
             /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_from_state = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(row_max + i, T(splat)(-FLT_MAX));
@@ -626,7 +625,10 @@ TARGET APART void T(based_queries)(const struct call *call, int64_t task, const 
                 T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * query */
-            T(dot6)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 17760, query, sum_from_state);
+            T(dot6)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 17760, query, sum_from_state,
+                (const struct coming[]){{k + max(0, i0 + query_start - 63) * k_row, 4 * k_row, 64}, {v + max(0,
+                i0 + query_start - 63) * v_row, 4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                {q + m * q_head + (i0 + 32) * q_row, 4 * q_row, 64}});
             /* sum = 0.0f; sum_compensation = 0.0f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -639,7 +641,7 @@ TARGET APART void T(based_queries)(const struct call *call, int64_t task, const 
             for (int64_t j0 = max(0, i0 + query_start - 63), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* score[j][i] = sum over d of k * q_tile */
-                T(dot7)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+                T(dot7)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     T(store)(old_max + i, T(load)(row_max + i));
@@ -733,8 +735,7 @@ TARGET APART void T(based_queries)(const struct call *call, int64_t task, const 
                 for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start - 64); j0 < j_end; j0 += 64) {
                     const int64_t j1 = min(j0 + 64, j_end);
                     /* score[j][i] = sum over d of k * q_tile */
-                    T(dot7)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row,
-                        v_row);
+                    T(dot7)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
                     if ((j0 < (chunk * 64)) || ((i0 + query_start - 63) < j1)) { /* the tile is partly outside the mask
                         */
                         /* weight = select((j <= ((i + query_start) + -64)) && ((chunk * 64) <= j),
@@ -824,7 +825,7 @@ TARGET APART void T(based_queries)(const struct call *call, int64_t task, const 
                 }
             }
             /* out = sum_2, transposed back */
-            T(transpose_out)(sum_2, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum_2, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }

@@ -69,27 +69,34 @@ TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, const flo
     T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/32);
 }
 TARGET APART void T(dot2)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot3)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/3, /*nexts=*/32);
+}
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/1,
         /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
+TARGET APART void T(dot6)(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
     T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, kept, lost);
@@ -183,7 +190,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 0);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
@@ -204,7 +211,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                     if (feedback_array_stride_3 == 1) {
                         /* feedback_tile = feedback_array, with zeros beyond the last row */
                         T(transpose_padded)(feedback_array + t_key0 * feedback_array_row, feedback_array_row,
-                            t_key1 - t_key0, 64, feedback_tile, 32, 64);
+                            t_key1 - t_key0, 64, feedback_tile, 32, 0);
                     } else {
                         /* feedback_tile = feedback_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < round_up(t_key1 - t_key0, LANES); t_key++)
@@ -303,7 +310,9 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                         T(store)(query_scale + j, T(load)(beta_tile + j));
                     }
                     /* from_state[t_key][e] = sum over f of query_2 * state */
-                    T(dot1)(t_key1 - t_key0, query_2, state, from_state);
+                    T(dot1)(t_key1 - t_key0, query_2, state, from_state, (const struct coming[]){{v + t_key0 * v_row,
+                        4 * v_row, 256}, {q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0, j0 - query_start)) * q_row,
+                        4 * q_row, 256}});
                     /* from_state = v - from_state */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -332,7 +341,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -396,7 +405,9 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of query_3 * state */
-                        T(dot1)(i1 - i0, query_3, state, sum_from_state);
+                        T(dot3)(i1 - i0, query_3, state, sum_from_state, (const struct coming[]){{out + m * out_head +
+                            i0 * out_row, 4 * out_row, 256}, {k + (j0 + 32) * k_row, 4 * k_row, 256},
+                            {feedback_array + (t_key0 + 32) * feedback_array_row, 4 * feedback_array_row, 256}});
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
                             const T(ints) t_25 = (i0 + i + T(lane)) + query_start;
@@ -408,7 +419,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                         /* sum[i][e] = sum over j of score_2 * corrected */
                         if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot3)(i1 - i0, j1 - j0, score_2, corrected, sum);
+                            T(dot4)(i1 - i0, j1 - j0, score_2, corrected, sum);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 const int64_t t_26 = (i0 + i) + query_start;
@@ -418,7 +429,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                                 T(add_seen_lanes)(64, sum + i * 64, score_2 + i * 1, corrected, 64, j1 - j0, in_region);
                             }
                         } else
-                            T(dot4)(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
+                            T(dot5)(i1 - i0, j1 - j0, score_2, corrected, sum, i0 + query_start - j0 + 1);
                         /* sum = sum + sum_from_state */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -449,7 +460,7 @@ TARGET static void T(comba_linear)(const struct call *call, int64_t task, unsign
                     }
                     /* state[f][e] = state * kept_share - state * lost_share + sum over j of query_features_3 *
                        corrected */
-                    T(dot5)(j1 - j0, query_features_3, corrected, state, kept_share, lost_share);
+                    T(dot6)(j1 - j0, query_features_3, corrected, state, kept_share, lost_share);
                 }
             }
         }

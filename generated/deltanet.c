@@ -63,10 +63,11 @@ TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, const flo
     T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/32);
 }
 TARGET APART void T(dot2)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -144,7 +145,7 @@ TARGET static void T(deltanet_linear)(const struct call *call, int64_t task, uns
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 0);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
@@ -191,7 +192,9 @@ TARGET static void T(deltanet_linear)(const struct call *call, int64_t task, uns
                         T(store)(query_scale + j, T(load)(beta_tile + j));
                     }
                     /* from_state[t_key][e] = sum over f of query_features * state */
-                    T(dot1)(t_key1 - t_key0, query_features, state, from_state);
+                    T(dot1)(t_key1 - t_key0, query_features, state, from_state,
+                        (const struct coming[]){{v + t_key0 * v_row, 4 * v_row, 256},
+                        {q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0, j0 - query_start)) * q_row, 4 * q_row, 256}});
                     /* from_state = v - from_state */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -208,7 +211,7 @@ TARGET static void T(deltanet_linear)(const struct call *call, int64_t task, uns
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
                         /* query_sum_3 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
                             T(store)(query_sum_3 + i, T(splat)(0.0f));
@@ -241,7 +244,8 @@ TARGET static void T(deltanet_linear)(const struct call *call, int64_t task, uns
                         /* score_2[j][i] = sum over d of query_features * q_tile */
                         T(dot0)(round_up(i1 - i0, LANES), j1 - j0, query_features, q_tile, score_2);
                         /* sum_from_state[i][e] = sum over f of q_tile * state */
-                        T(dot1)(i1 - i0, q_tile, state, sum_from_state);
+                        T(dot1)(i1 - i0, q_tile, state, sum_from_state, (const struct coming[]){{out + m * out_head + i0
+                            * out_row, 4 * out_row, 256}, {k + (j0 + 32) * k_row, 4 * k_row, 256}});
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
                             const T(ints) t_6 = (i0 + i + T(lane)) + query_start;

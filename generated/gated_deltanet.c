@@ -69,10 +69,11 @@ TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, const flo
     T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/1, /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/32);
 }
 TARGET APART void T(dot2)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
@@ -94,66 +95,77 @@ TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, float *
     T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/64, c, /*c_row=*/64, kept, lost);
 }
-TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot6)(int64_t rows, const float *a, const float *b, float *c)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0,
-        /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, next, /*arrays=*/2,
+        /*nexts=*/32);
 }
-TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot9)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot9)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot10)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
         b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot11)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot11)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot12)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot12)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot13)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot13)(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
+TARGET APART void T(dot14)(int64_t rows, const float *w, int64_t w_row, int64_t w_step, const float *rate,
     int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
 {
     T(solve)(/*lanes=*/64, /*first=*/0, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
 }
-TARGET APART void T(dot14)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot15)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot15)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot16)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot16)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot17)(int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot18)(int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+TARGET APART void T(dot19)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, next, /*arrays=*/5,
+        /*nexts=*/32);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -242,7 +254,7 @@ TARGET static void T(gated_deltanet_linear)(const struct call *call, int64_t tas
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 0);
                 if (beta_array_row == 1) {
                     /* beta_tile = beta_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
@@ -325,7 +337,9 @@ TARGET static void T(gated_deltanet_linear)(const struct call *call, int64_t tas
                         T(store)(query_scale_2 + j, T(splat)(1.0f));
                     }
                     /* from_state[t_key][e] = sum over f of query * state */
-                    T(dot1)(t_key1 - t_key0, query, state, from_state);
+                    T(dot1)(t_key1 - t_key0, query, state, from_state, (const struct coming[]){{v + t_key0 * v_row,
+                        4 * v_row, 256}, {q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0, j0 - query_start)) * q_row,
+                        4 * q_row, 256}});
                     /* from_state = v - from_state */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -362,7 +376,7 @@ TARGET static void T(gated_deltanet_linear)(const struct call *call, int64_t tas
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -415,7 +429,8 @@ TARGET static void T(gated_deltanet_linear)(const struct call *call, int64_t tas
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of query_2 * state */
-                        T(dot1)(i1 - i0, query_2, state, sum_from_state);
+                        T(dot1)(i1 - i0, query_2, state, sum_from_state, (const struct coming[]){{out + m * out_head +
+                            i0 * out_row, 4 * out_row, 256}, {k + (j0 + 32) * k_row, 4 * k_row, 256}});
                         /* score_2 = (score_2 * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
                            log_decay_k_low)) * 1.442695f)) * query_scale */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -546,7 +561,7 @@ TARGET static void T(gated_deltanet_linear_saved_solution)(const struct call *ca
         for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* k_tile_2 = k, with zeros beyond the last row */
-            T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+            T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 0);
             if (beta_array_row == 1) {
                 /* beta_tile = beta_array, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
@@ -641,7 +656,8 @@ TARGET static void T(gated_deltanet_linear_saved_solution)(const struct call *ca
                     }
                 }
                 /* from_state[t_key][e] = sum over f of query * state */
-                T(dot1)(t_key1 - t_key0, query, state, from_state);
+                T(dot1)(t_key1 - t_key0, query, state, from_state, (const struct coming[]){{v + t_key0 * v_row,
+                    4 * v_row, 256}, {k + (j0 + 32) * k_row, 4 * k_row, 256}});
                 /* from_state = v - from_state */
                 for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                     for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -905,7 +921,7 @@ TARGET static void
                         }
                     }
                     /* sum_from_state[j][e] = sum over f of query * state */
-                    T(dot1)(j1 - j0, query, state, sum_from_state);
+                    T(dot6)(j1 - j0, query, state, sum_from_state);
                     /* query_scale_2 = 1.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
                         T(store)(query_scale_2 + t_key, T(splat)(1.0f));
@@ -929,7 +945,10 @@ TARGET static void
                     }
                     if (linear_part_3 || linear_part_5) {
                         /* query_2[f][j] = sum over e of state * query_features_2 */
-                        T(dot6)(round_up(j1 - j0, LANES), state, query_features_2, query_2);
+                        T(dot7)(round_up(j1 - j0, LANES), state, query_features_2, query_2,
+                            (const struct coming[]){{q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0,
+                            j0 - query_start)) * q_row, 4 * q_row, 256}, {dout + m * dout_head + (((j0 / 32) == 0) ? 0 :
+                            max(0, j0 - query_start)) * dout_row, 4 * dout_row, 256}});
                     }
                     if (linear_part_5) {
                         /* query_sum_3 = 0.0f */
@@ -1004,7 +1023,7 @@ TARGET static void
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
                         /* q_tile = q, with zeros beyond the last row */
-                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, -32);
+                        T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
                         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -1034,7 +1053,7 @@ TARGET static void
                         }
                         if (linear_part_3 || linear_part_5) {
                             /* score_2[i][j] = sum over e of dout * query_features_2 */
-                            T(dot7)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
+                            T(dot8)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row,
                                 query_features_2, score_2);
                         }
                         if (linear_part_3) {
@@ -1084,7 +1103,7 @@ TARGET static void
                         /* sum[j][e] += sum over i of score_3 * dout */
                         if (__builtin_expect(!T(finite)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot8)(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                            T(dot9)(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -1095,7 +1114,7 @@ TARGET static void
                                     dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, in_region);
                             }
                         } else
-                            T(dot9)(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
+                            T(dot10)(j1 - j0, i1 - i0, score_3, dout + m * dout_head + i0 * dout_row, dout_row, sum);
                         /* query_features_6 = (q_tile * select((lo() / 32) == 0, 1.0f,
                            exp2(((log_decay_q_tile - log_decay_chunk) + (log_decay_q_low_tile - ... */
                         const int t_36 = (j0 / 32) == 0;
@@ -1113,7 +1132,7 @@ TARGET static void
                             }
                         }
                         /* state[f][e] += sum over i of query_features_6 * dout */
-                        T(dot10)(i1 - i0, query_features_6, dout + m * dout_head + i0 * dout_row, dout_row, state);
+                        T(dot11)(i1 - i0, query_features_6, dout + m * dout_head + i0 * dout_row, dout_row, state);
                         if (linear_part_3) {
                             /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                             for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1126,7 +1145,7 @@ TARGET static void
                             /* sum_2[d][j] += sum over i of q_tile * weight_3 */
                             if (__builtin_expect(!T(finite)(q_tile, 32, 64, i1 - i0),
                                 0)) { /* infinity and NaN affect only queries that see them */
-                                T(dot11)(round_up(j1 - j0, LANES), i1 - i0, q_tile, weight_3, sum_2);
+                                T(dot12)(round_up(j1 - j0, LANES), i1 - i0, q_tile, weight_3, sum_2);
                                 for (int64_t i = 0; i < i1 - i0; i++) {
                                     T(mask) in_region[OF(2, 4, 8)] = {0};
                                     if (T(finite)(q_tile + i * 1, 32, 64, 1)) continue;
@@ -1139,7 +1158,7 @@ TARGET static void
                                         j1 - j0);
                                 }
                             } else
-                                T(dot12)(round_up(j1 - j0, LANES), i1 - i0, q_tile, weight_3, sum_2);
+                                T(dot13)(round_up(j1 - j0, LANES), i1 - i0, q_tile, weight_3, sum_2);
                         }
                         if (linear_part_5) {
                             /* weight_4_turned = score_3, with zeros beyond the last row */
@@ -1178,7 +1197,7 @@ TARGET static void
                     }
                     /* corrected[j][e] = query_scale_2[j] * (sum[j][e] - sum over t_key > j of weight_2 *
                        corrected[t_key][e]) */
-                    T(dot13)(j1 - j0, weight_2 + (j1 - j0 - 1) * (32 + 1), -(32), -(1),
+                    T(dot14)(j1 - j0, weight_2 + (j1 - j0 - 1) * (32 + 1), -(32), -(1),
                         query_scale_2 + (j1 - j0 - 1) * (1), -(1), sum + (j1 - j0 - 1) * (64), -(64),
                         corrected + (j1 - j0 - 1) * (64), -(64));
                     if (linear_part_1) {
@@ -1254,7 +1273,7 @@ TARGET static void
                     }
                     if (linear_part_2 || linear_part_3 || linear_part_4 || linear_part_5) {
                         /* score_4[t_key][j] = sum over e of key_2 * query_features_2 */
-                        T(dot14)(round_up(j1 - j0, LANES), t_key1 - t_key0, key_2, query_features_2, score_4);
+                        T(dot15)(round_up(j1 - j0, LANES), t_key1 - t_key0, key_2, query_features_2, score_4);
                     }
                     if (linear_part_2 || linear_part_3) {
                         /* weight_6 = score_4 * exp2(((log_decay_k - log_decay_k_tile_2) + (log_decay_k_low -
@@ -1283,7 +1302,7 @@ TARGET static void
                         /* sum_3[d][t_key] = sum over j of query_features * weight_6_turned */
                         if (__builtin_expect(!T(finite)(query_features, 32, 64, j1 - j0),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot15)(round_up(t_key1 - t_key0, LANES), j1 - j0, query_features, weight_6_turned, sum_3);
+                            T(dot16)(round_up(t_key1 - t_key0, LANES), j1 - j0, query_features, weight_6_turned, sum_3);
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 if (T(finite)(query_features + j * 1, 32, 64, 1)) continue;
@@ -1295,7 +1314,7 @@ TARGET static void
                                     in_region, t_key1 - t_key0);
                             }
                         } else
-                            T(dot16)(round_up(t_key1 - t_key0, LANES), j1 - j0, query_features, weight_6_turned, sum_3);
+                            T(dot17)(round_up(t_key1 - t_key0, LANES), j1 - j0, query_features, weight_6_turned, sum_3);
                         /* sum_3 = sum_3 */
                         for (int64_t d = 0; d < 64; d++) {
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
@@ -1304,13 +1323,13 @@ TARGET static void
                         }
                         /* linear_part_2 = sum_3, transposed back */
                         T(transpose_out)(sum_3, 32, 64, t_key1 - t_key0, linear_part_2 + t_key0 * linear_part_2_row,
-                            linear_part_2_row, -32);
+                            linear_part_2_row, 0);
                     }
                     if (linear_part_3) {
                         /* sum_4[d][j] = sum over t_key of query_features * weight_6 */
                         if (__builtin_expect(!T(finite)(query_features, 32, 64, t_key1 - t_key0),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot15)(round_up(j1 - j0, LANES), t_key1 - t_key0, query_features, weight_6, sum_4);
+                            T(dot16)(round_up(j1 - j0, LANES), t_key1 - t_key0, query_features, weight_6, sum_4);
                             for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 if (T(finite)(query_features + t_key * 1, 32, 64, 1)) continue;
@@ -1322,7 +1341,7 @@ TARGET static void
                                     in_region, j1 - j0);
                             }
                         } else
-                            T(dot16)(round_up(j1 - j0, LANES), t_key1 - t_key0, query_features, weight_6, sum_4);
+                            T(dot17)(round_up(j1 - j0, LANES), t_key1 - t_key0, query_features, weight_6, sum_4);
                         /* query_sum_5 = 0.0f */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
                             T(store)(query_sum_5 + j, T(splat)(0.0f));
@@ -1358,7 +1377,7 @@ TARGET static void
                         }
                         /* linear_part_3 = sum_2, transposed back */
                         T(transpose_out)(sum_2, 32, 64, j1 - j0, linear_part_3 + j0 * linear_part_3_row,
-                            linear_part_3_row, -32);
+                            linear_part_3_row, 0);
                     }
                     if (linear_part_4) {
                         /* score_4_turned = score_4, with zeros beyond the last row */
@@ -1432,7 +1451,7 @@ TARGET static void
                             linear_part_5[(j0 + j)] = row_sum[j];
                     }
                     /* state[f][e] += sum over t_key of query_features_4 * key_2 */
-                    T(dot17)(t_key1 - t_key0, query_features_4, key_2, state);
+                    T(dot18)(t_key1 - t_key0, query_features_4, key_2, state);
                 }
             }
         }
@@ -1571,7 +1590,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
             for (int64_t j0 = chunk * 32, j_end = min((chunk * 32) + 32, n_k); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 0);
                 /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
                 for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
                     log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -1590,7 +1609,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                 if (dk) {
                     /* linear_part_3_tile = linear_part_3, with zeros beyond the last row */
                     T(transpose_padded)(linear_part_3 + j0 * linear_part_3_row, linear_part_3_row, j1 - j0, 64,
-                        linear_part_3_tile, 32, 64);
+                        linear_part_3_tile, 32, 0);
                 }
                 if (dlog_decay_k) {
                     /* linear_part_5_tile = linear_part_5, with zeros beyond the last row */
@@ -1602,12 +1621,12 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                     if (dk || dlog_decay_k) {
                         /* linear_part_1_tile = linear_part_1, with zeros beyond the last row */
                         T(transpose_padded)(linear_part_1 + t_key0 * linear_part_1_row, linear_part_1_row,
-                            t_key1 - t_key0, 64, linear_part_1_tile, 32, 64);
+                            t_key1 - t_key0, 64, linear_part_1_tile, 32, 0);
                     }
                     if (dk) {
                         /* linear_part_2_tile = linear_part_2, with zeros beyond the last row */
                         T(transpose_padded)(linear_part_2 + t_key0 * linear_part_2_row, linear_part_2_row,
-                            t_key1 - t_key0, 64, linear_part_2_tile, 32, 64);
+                            t_key1 - t_key0, 64, linear_part_2_tile, 32, 0);
                     }
                     if (dlog_decay_k) {
                         /* linear_part_4_tile = linear_part_4, with zeros beyond the last row */
@@ -1677,7 +1696,10 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                             }
                         }
                         /* sum_from_state[f][t_key] = sum over e of state * linear_part_1_tile */
-                        T(dot6)(round_up(t_key1 - t_key0, LANES), state, linear_part_1_tile, sum_from_state);
+                        T(dot7)(round_up(t_key1 - t_key0, LANES), state, linear_part_1_tile, sum_from_state,
+                            (const struct coming[]){{q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0,
+                            j0 - query_start)) * q_row, 4 * q_row, 256}, {dout + m * dout_head + (((j0 / 32) == 0) ? 0 :
+                            max(0, j0 - query_start)) * dout_row, 4 * dout_row, 256}});
                     }
                     if (dk) {
                         /* query_2 = sum_from_state * select((lo() / 32) == 0, 1.0f,
@@ -1735,7 +1757,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                             }
                         }
                         /* dk = query_6, transposed back */
-                        T(transpose_out)(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+                        T(transpose_out)(query_6, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, 0);
                     }
                     if (dlog_decay_k) {
                         /* query_sum_4 = 0.0f */
@@ -1778,10 +1800,10 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                         const int64_t i1 = min(i0 + 32, i_end);
                         if (dq || dlog_decay_q) {
                             /* q_tile = q, with zeros beyond the last row */
-                            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+                            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
                             /* dout_tile = dout, with zeros beyond the last row */
                             T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile,
-                                32, 64);
+                                32, 0);
                             /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
                             for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                                 log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[m * log_decay_q_head + (i0 + i)] : 0;
@@ -1794,7 +1816,12 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                                 T(store)(query_sum_5 + i, T(splat)(0.0f));
                             }
                             /* sum_from_state_2[f][i] = sum over e of state * dout_tile */
-                            T(dot6)(round_up(i1 - i0, LANES), state, dout_tile, sum_from_state_2);
+                            T(dot19)(round_up(i1 - i0, LANES), state, dout_tile, sum_from_state_2,
+                                (const struct coming[]){{k + (j0 + 32) * k_row, 4 * k_row, 256},
+                                {linear_part_3 + (j0 + 32) * linear_part_3_row, 4 * linear_part_3_row, 256},
+                                {linear_part_1 + (t_key0 + 32) * linear_part_1_row, 4 * linear_part_1_row, 256},
+                                {linear_part_2 + (t_key0 + 32) * linear_part_2_row, 4 * linear_part_2_row, 256},
+                                {saved_solution + (j0 + 32) * saved_solution_row, 4 * saved_solution_row, 256}});
                         }
                         if (dq) {
                             /* query_8 = sum_from_state_2 * select((lo() / 32) == 0, 1.0f,
@@ -1813,7 +1840,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                         }
                         if (dq || dlog_decay_q) {
                             /* score[j][i] = sum over e of key_features * dout_tile */
-                            T(dot14)(round_up(i1 - i0, LANES), j1 - j0, key_features, dout_tile, score);
+                            T(dot15)(round_up(i1 - i0, LANES), j1 - j0, key_features, dout_tile, score);
                         }
                         if (dq) {
                             /* weight = score * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
@@ -1838,7 +1865,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                             /* sum[d][i] = sum over j of query_features * weight */
                             if (__builtin_expect(!T(finite)(query_features, 32, 64, j1 - j0),
                                 0)) { /* infinity and NaN affect only queries that see them */
-                                T(dot15)(round_up(i1 - i0, LANES), j1 - j0, query_features, weight, sum);
+                                T(dot16)(round_up(i1 - i0, LANES), j1 - j0, query_features, weight, sum);
                                 for (int64_t j = 0; j < j1 - j0; j++) {
                                     T(mask) in_region[OF(2, 4, 8)] = {0};
                                     if (T(finite)(query_features + j * 1, 32, 64, 1)) continue;
@@ -1850,7 +1877,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                                         i1 - i0);
                                 }
                             } else
-                                T(dot16)(round_up(i1 - i0, LANES), j1 - j0, query_features, weight, sum);
+                                T(dot17)(round_up(i1 - i0, LANES), j1 - j0, query_features, weight, sum);
                         }
                         if (dq || dlog_decay_q) {
                             /* query_sum_5 += q_tile * q_tile; sum = query_8 + sum */
@@ -1904,7 +1931,7 @@ TARGET static void T(gated_deltanet_linear_dq_dlog_decay_q_dk_dlog_decay_k)(cons
                                 }
                             }
                             /* dq = sum, transposed back */
-                            T(transpose_out)(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
+                            T(transpose_out)(sum, 32, 64, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 0);
                         }
                         if (dlog_decay_q) {
                             /* q_tile = (q_tile * select(query_sum_5 == 0.0f, 0.0f,

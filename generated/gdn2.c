@@ -74,27 +74,34 @@ TARGET APART void T(dot0)(int64_t lanes, int64_t rows, int64_t first, const floa
         /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
         /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot1)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/32);
 }
 TARGET APART void T(dot2)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot3)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
+}
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
+TARGET APART void T(dot6)(int64_t steps, const float *a, const float *b, float *c, const float *kept, const float *lost)
 {
     T(dot_kept)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, steps, a, /*a_row=*/1, /*a_step=*/64, b,
         /*b_step=*/64, c, /*c_row=*/64, kept, lost);
@@ -179,13 +186,9 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                 const int64_t j1 = min(j0 + 32, j_end);
                 if (gate_array_stride_3 == 1) {
                     /* gate_tile = gate_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d = 0; d < 64; d += LANES)
-                            __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row,
-                                0, 2);
+                    for (int64_t j = 0; j < j1 - j0; j++)
                         for (int64_t d = 0; d < 64; d++)
                             gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
-                    }
                 } else {
                     /* gate_tile = gate_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -205,13 +208,9 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (erased_array_stride_3 == 1) {
                         /* erased_tile = erased_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            for (int64_t d = 0; d < 64; d += LANES)
-                                __builtin_prefetch(erased_array + (t_key0 + t_key) * erased_array_row + d + (t_key1 -
-                                    t_key0) * erased_array_row, 0, 2);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
                             for (int64_t d = 0; d < 64; d++)
                                 erased_tile[t_key * 64 + d] = erased_array[(t_key0 + t_key) * erased_array_row + d];
-                        }
                     } else {
                         /* erased_tile = erased_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
@@ -261,7 +260,6 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                         T(vec) lane_sums = T(splat)(0);
                         for (int64_t d = 0; d < 64; d += LANES) {
                             const T(vec) k_6 = T(load)(k + (j0 + j) * k_row + d);
-                            __builtin_prefetch(k + (j0 + j) * k_row + d + (j1 - j0) * k_row, 0, 2);
                             const T(vec) term = k_6 * k_6;
                             lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
                                 T(mask)), term, T(splat)(0));
@@ -347,14 +345,15 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                         T(store)(query_scale + j, T(load)(beta_tile + j));
                     }
                     /* from_state[t_key][e] = sum over f of key_4 * state */
-                    T(dot1)(t_key1 - t_key0, key_4, state, from_state);
+                    T(dot1)(t_key1 - t_key0, key_4, state, from_state, (const struct coming[]){{v + t_key0 * v_row,
+                        4 * v_row, 256}, {q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0, j0 - query_start)) * q_row,
+                        4 * q_row, 256}});
                     /* from_state = v - from_state */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                                 T(store)(from_state + t_key * 64 + e, T(load)(v + (t_key0 + t_key) * v_row + e) -
                                     T(load)(from_state + t_key * 64 + e));
-                                __builtin_prefetch(v + (t_key0 + t_key) * v_row + e + (t_key1 - t_key0) * v_row, 0, 2);
                             }
                         }
                     }
@@ -384,7 +383,6 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                             T(vec) lane_sums = T(splat)(0);
                             for (int64_t d = 0; d < 64; d += LANES) {
                                 const T(vec) q_13 = T(load)(q + m * q_head + (i0 + i) * q_row + d);
-                                __builtin_prefetch(q + m * q_head + (i0 + i) * q_row + d + (i1 - i0) * q_row, 0, 2);
                                 const T(vec) term = q_13 * q_13;
                                 lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
                                     T(mask)), term, T(splat)(0));
@@ -429,7 +427,10 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                             }
                         }
                         /* sum_from_state[i][e] = sum over f of key_6 * state */
-                        T(dot1)(i1 - i0, key_6, state, sum_from_state);
+                        T(dot3)(i1 - i0, key_6, state, sum_from_state, (const struct coming[]){{out + m * out_head + i0
+                            * out_row, 4 * out_row, 256}, {gate_array + (j0 + 32) * gate_array_row, 4 * gate_array_row,
+                            256}, {erased_array + (t_key0 + 32) * erased_array_row, 4 * erased_array_row, 256},
+                            {k + (j0 + 32) * k_row, 4 * k_row, 256}});
                         /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
                             const T(ints) t_16 = j0 + j + T(lane);
@@ -441,7 +442,7 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                         /* sum[i][e] = sum over j of weight_2 * corrected */
                         if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot3)(i1 - i0, j1 - j0, weight_2, corrected, sum);
+                            T(dot4)(i1 - i0, j1 - j0, weight_2, corrected, sum);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 const int64_t t_17 = (i0 + i) + query_start;
@@ -452,7 +453,7 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                                     in_region);
                             }
                         } else
-                            T(dot4)(i1 - i0, j1 - j0, weight_2, corrected, sum, i0 + query_start - j0 + 1);
+                            T(dot5)(i1 - i0, j1 - j0, weight_2, corrected, sum, i0 + query_start - j0 + 1);
                         /* sum = sum + sum_from_state */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -464,13 +465,9 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                             }
                         }
                         /* out = sum */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t e = 0; e < 64; e += LANES)
-                                __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
-                                    2);
+                        for (int64_t i = 0; i < i1 - i0; i++)
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum[i * 64 + e];
-                        }
                     }
                     /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
                        exp2((log_decay_sum + log_decay_sum_low) * 1.4 ... */
@@ -483,7 +480,7 @@ TARGET static void T(gdn2_linear)(const struct call *call, int64_t task, unsigne
                         T(store)(lost_share + f, T(pick)(t_20, T(splat)(0.0f), -T(expm1)(t_18)));
                     }
                     /* state[f][e] = state * kept_share - state * lost_share + sum over j of key_features * corrected */
-                    T(dot5)(j1 - j0, key_features, corrected, state, kept_share, lost_share);
+                    T(dot6)(j1 - j0, key_features, corrected, state, kept_share, lost_share);
                 }
             }
         }

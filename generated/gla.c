@@ -76,10 +76,11 @@ TARGET APART void T(dot3)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1,
         /*a_step=*/64, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, next, /*arrays=*/5, /*nexts=*/32);
 }
 TARGET APART void T(dot5)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
     int64_t y_row, const float *b, const float *b_low, float *w)
@@ -116,16 +117,16 @@ TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, int64_
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
 TARGET APART void T(dot12)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
-    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET APART void T(dot13)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
     const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
@@ -147,30 +148,36 @@ TARGET APART void T(dot15)(int64_t steps, const float *a, const float *b, int64_
 }
 TARGET APART void T(dot16)(int64_t lanes, const float *a, const float *b, float *c)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot17)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *a,
+TARGET APART void T(dot17)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
+}
+TARGET APART void T(dot18)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *a,
     int64_t a_row, const float *a_low, int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row,
     const float *b_low, int64_t b_low_row, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, a, a_row, a_low,
         a_low_row, y, y_row, b, b_row, b_low, b_low_row, /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot18)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
+TARGET APART void T(dot19)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
     const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
     const float *b_low, int64_t b_low_row, float *to)
 {
     T(decayed_queries)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, p, /*p_query=*/32,
         /*p_key=*/1, y, y_row, a, a_row, a_low, a_low_row, b, b_row, b_low, b_low_row, to, /*to_row=*/64);
 }
-TARGET APART void T(dot19)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot21)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
 {
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
@@ -525,12 +532,9 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
         const int64_t j1 = min(j0 + 32, j_end);
         if (gate_array_stride_3 == 1) {
             /* gate_tile_2 = gate_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t d = 0; d < 64; d += LANES)
-                    __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row, 0, 2);
+            for (int64_t j = 0; j < j1 - j0; j++)
                 for (int64_t d = 0; d < 64; d++)
                     gate_tile_2[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
-            }
         } else {
             /* gate_tile_2 = gate_array, with zeros beyond the last row */
             for (int64_t j = 0; j < j1 - j0; j++)
@@ -584,7 +588,10 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
                 }
             }
             /* sum_from_state[i][e] = sum over f of query * state */
-            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state);
+            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state,
+                (const struct coming[]){{k + j0 * k_row, 4 * k_row, 256}, {v + j0 * v_row, 4 * v_row, 256},
+                {out + i0 * out_row, 4 * out_row, 256}, {gate_array + (j0 + 32) * gate_array_row, 4 * gate_array_row,
+                256}, {q + (i0 + 32) * q_row, 4 * q_row, 256}});
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -629,12 +636,9 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
                 }
             }
             /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += LANES)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+            for (int64_t i = 0; i < i1 - i0; i++)
                 for (int64_t e = 0; e < 64; e++)
                     out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
         }
     }
 }
@@ -1569,7 +1573,10 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
             T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4112, dout_tile, sum_from_state);
+        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4112, dout_tile, sum_from_state,
+            (const struct coming[]){{v + max(0, chunk * 32) * v_row, 4 * v_row, 256}, {k + max(0, chunk * 32) * k_row,
+            4 * k_row, 256}, {log_decay_k + max(0, chunk * 32) * log_decay_k_row, 4 * log_decay_k_row, 256},
+            {log_decay_k_low + max(0, chunk * 32) * log_decay_k_low_row, 4 * log_decay_k_low_row, 256}});
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
@@ -1634,11 +1641,11 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
         }
         if (dq) {
             /* dq = row_sum_turned, transposed back */
-            T(transpose_out)(row_sum_turned, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
+            T(transpose_out)(row_sum_turned, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row, 0);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = q_tile, transposed back */
-            T(transpose_out)(q_tile, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
+            T(transpose_out)(q_tile, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 0);
         }
     }
 }
@@ -2044,7 +2051,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
             /* v_tile = v, with zeros beyond the last row */
             T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            T(dot11)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, v_tile, sum_from_state);
+            T(dot16)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, v_tile, sum_from_state);
             /* row_sum = 0.0f */
             for (int64_t j = 0; j < j1 - j0; j++) {
                 for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -2090,7 +2097,9 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-            T(dot16)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, query, sum_from_state_2);
+            T(dot17)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4112, query, sum_from_state_2,
+                (const struct coming[]){{q, 4 * q_row, 256}, {log_decay_q, 4 * log_decay_q_row, 256}, {log_decay_q_low,
+                4 * log_decay_q_low_row, 256}, {dout, 4 * dout_row, 256}});
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
@@ -2115,7 +2124,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                         }
                     }
                     /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-                    T(dot17)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row,
+                    T(dot18)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row,
                         log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
                         log_decay_q_low_row, k + j0 * k_row, k_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
                         log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, weight);
@@ -2141,7 +2150,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* row_sum[j][d] += sum over i of score * q * a decay */
-                    T(dot18)(i1 - i0, j1 - j0, i0 + query_start - j0, score, q + i0 * q_row, q_row,
+                    T(dot19)(i1 - i0, j1 - j0, i0 + query_start - j0, score, q + i0 * q_row, q_row,
                         log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
                         log_decay_q_low_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
                         log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, row_sum);
@@ -2165,7 +2174,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                     /* sum[e][j] += sum over i of dout * weight */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                        T(dot19)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
+                        T(dot20)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             T(mask) in_region[OF(2, 4, 8)] = {0};
@@ -2181,7 +2190,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                                 j1 - j0);
                         }
                     } else
-                        T(dot20)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
+                        T(dot21)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
                 }
             }
@@ -2217,11 +2226,11 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
         if (linear_heads_0) {
             /* linear_heads_0 = row_sum_turned_2, transposed back */
             T(transpose_out)(row_sum_turned_2, 32, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row,
-                linear_heads_0_row, 64);
+                linear_heads_0_row, 0);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            T(transpose_out)(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            T(transpose_out)(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 0);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = k_tile, transposed back */

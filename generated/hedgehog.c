@@ -113,13 +113,14 @@ TARGET APART void T(dot6)(int64_t steps, const float *a, const float *b, int64_t
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 #else
-TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 #endif
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/128, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
 #if OF(1, 0, 0)
 TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
@@ -763,7 +764,7 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
             /* query_wq[c][i] = sum over d of features_wq * q_tile */
 #if OF(1, 0, 0)
             T(dot0)(round_up(i1 - i0, 16), features_wq + m * 4096, q_tile, query_wq);
@@ -885,9 +886,15 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
             }
             /* sum_from_state[e][i] = sum over f of state * query_4 */
 #if OF(1, 0, 0)
-            T(dot6)(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8352, query_4, sum_from_state);
+            T(dot6)(round_up(i1 - i0, 16), state + (chunk - chunk0) * 8352, query_4, sum_from_state,
+                (const struct coming[]){{k + max(0, chunk * 32) * k_row, 4 * k_row, 256}, {v + max(0,
+                chunk * 32) * v_row, 4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                {q + m * q_head + (i0 + 32) * q_row, 4 * q_row, 256}});
 #else
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 8352, query_4, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 8352, query_4, sum_from_state,
+                (const struct coming[]){{k + max(0, chunk * 32) * k_row, 4 * k_row, 256}, {v + max(0,
+                chunk * 32) * v_row, 4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                {q + m * q_head + (i0 + 32) * q_row, 4 * q_row, 256}});
 #endif
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
@@ -899,7 +906,7 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 0);
                 /* key_wk_2[c][j] = sum over d of features_wk * k_tile_2 */
 #if OF(1, 0, 0)
                 T(dot0)(round_up(j1 - j0, 16), features_wk, k_tile_2, key_wk_2);
@@ -1071,7 +1078,7 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
                 }
             }
             /* out = sum, transposed back */
-            T(transpose_out)(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }

@@ -99,17 +99,16 @@ TARGET APART void T(dot6)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/64, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/64);
 }
-TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
-    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
-        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET APART void T(dot9)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
@@ -625,7 +624,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
             i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 0);
             /* query_features = q_tile * 0.18033688f; q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile,
                0.0f))) */
             for (int64_t d = 0; d < 64; d++) {
@@ -665,7 +664,11 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                 T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state,
+                (const struct coming[]){{k + max(0, i0 + query_start - floor_mod(i0 + query_start, 512)) * k_row,
+                4 * k_row, 256}, {v + max(0, i0 + query_start - floor_mod(i0 + query_start, 512)) * v_row, 4 * v_row,
+                256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256}, {q + m * q_head + (i0 + 64) * q_row,
+                4 * q_row, 256}});
             /* sum = 0.0f; sum_compensation = 0.0f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -680,8 +683,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                 j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* score[j][i] = sum over d of k * query_features */
-                T(dot8)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, query_features, score, v + j0 * v_row,
-                    v_row);
+                T(dot8)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, query_features, score);
                 /* old_max = row_max */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     T(store)(old_max + i, T(load)(row_max + i));
@@ -789,7 +791,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                     j0 < j_end; j0 += 64) {
                     const int64_t j1 = min(j0 + 64, j_end);
                     /* k_tile_2 = k, with zeros beyond the last row */
-                    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
+                    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 0);
                     /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                     for (int64_t d = 0; d < 64; d++) {
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -867,7 +869,7 @@ TARGET APART void T(infini_queries)(const struct call *call, int64_t task, const
                 }
             }
             /* out = sum_2, transposed back */
-            T(transpose_out)(sum_2, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum_2, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }

@@ -88,10 +88,11 @@ TARGET APART void T(dot3)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
 TARGET APART void T(dot5)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -474,7 +475,7 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
             /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -509,7 +510,10 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
                 T(store)(row_sum_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * q_tile */
-            T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state);
+            T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, q_tile, sum_from_state,
+                (const struct coming[]){{k + max(0, chunk * 32) * k_row, 4 * k_row, 256}, {v + max(0,
+                chunk * 32) * v_row, 4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                {q + m * q_head + (i0 + 32) * q_row, 4 * q_row, 256}});
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -520,7 +524,7 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
             for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
                 const int64_t j1 = min(j0 + 32, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 0);
                 /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -593,7 +597,7 @@ TARGET APART void T(linear_elu_queries)(const struct call *call, int64_t task, c
                 }
             }
             /* out = sum, transposed back */
-            T(transpose_out)(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum, 32, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }

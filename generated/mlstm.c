@@ -80,17 +80,16 @@ TARGET APART void T(dot3)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
-TARGET APART void T(dot5)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
+TARGET APART void T(dot5)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
-    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 TARGET APART void T(dot6)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
@@ -508,7 +507,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
         ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -534,7 +533,9 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
             }
         }
         /* sum_from_state[e][i] = sum over f of state * query */
-        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, query, sum_from_state);
+        T(dot4)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4176, query, sum_from_state,
+            (const struct coming[]){{k + max(0, chunk * 32) * k_row, 4 * k_row, 256}, {v + max(0, chunk * 32) * v_row,
+            4 * v_row, 256}, {out + i0 * out_row, 4 * out_row, 256}, {q + (i0 + 32) * q_row, 4 * q_row, 256}});
         /* sum = 0.0f; sum_compensation = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -570,7 +571,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
         for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
             const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            T(dot5)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row);
+            T(dot5)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
             /* score = (score * w) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
                * 1.442695f) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -634,7 +635,7 @@ TARGET APART void T(mlstm_queries)(const struct call *call, int64_t task, const 
             }
         }
         /* out = sum, transposed back */
-        T(transpose_out)(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
+        T(transpose_out)(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 0);
     }
 }
 

@@ -100,15 +100,22 @@ TARGET APART void T(dot3)(int64_t lanes, int64_t steps, const float *a, int64_t 
         /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot4)(const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(const float *a, const float *b, float *c, const struct coming *next)
+#else
+TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
+#endif
 {
-    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#if OF(1, 0, 0)
+    T(dot_meanwhile)(/*vectors=*/1, /*lanes=*/16, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/16);
+#else
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/2, /*nexts=*/16);
+#endif
 }
 TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-#else
-TARGET APART void T(dot4)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-#endif
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
@@ -116,61 +123,84 @@ TARGET APART void T(dot4)(int64_t steps, const float *a, const float *b, int64_t
 #if OF(1, 0, 0)
 TARGET APART void T(dot6)(const float *a, const float *b, float *c)
 {
-    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot7)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
-    float *compensation)
+TARGET APART void T(dot7)(const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot_finite)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+    T(dot_meanwhile)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/1, /*nexts=*/16);
 }
-TARGET APART void T(dot8)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+TARGET APART void T(dot8)(const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/1, /*lanes=*/16, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/3, /*nexts=*/16);
+}
+TARGET APART void T(dot9)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
     float *compensation)
 #else
-TARGET APART void T(dot5)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_finite)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
+#else
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/1, /*nexts=*/16);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot10)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, const float *factor,
+    float *compensation)
+#else
+TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 #endif
 {
 #if OF(1, 0, 0)
     T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
 #else
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/3, /*nexts=*/16);
 #endif
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot9)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c)
 #else
-TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot8)(int64_t lanes, const float *a, const float *b, float *c)
 #endif
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
         /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot10)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot12)(int64_t lanes, const float *a, const float *b, float *c)
 #else
-TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot9)(int64_t lanes, const float *a, const float *b, float *c)
 #endif
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/256, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
         /*a_step=*/1, b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot11)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot13)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 #else
-TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot10)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 #endif
 {
     T(dot_finite_lanes)(/*fetched=*/1, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot12)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+TARGET APART void T(dot14)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     int64_t early)
 #else
-TARGET APART void T(dot9)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot11)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 #endif
 {
 #if OF(1, 0, 0)
@@ -587,7 +617,7 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 0);
         /* key_sum = 0.0f */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             T(store)(key_sum + j, T(splat)(0.0f));
@@ -628,9 +658,11 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
         }
         /* key_2[c][j] = sum over d of query * k_tile */
 #if OF(1, 0, 0)
-        T(dot4)(query, k_tile, key_2);
+        T(dot4)(query, k_tile, key_2, (const struct coming[]){{v + j0 * v_row, 4 * v_row, 256}, {k + (j0 + 16) * k_row,
+            4 * k_row, 256}});
 #else
-        T(dot0)(round_up(j1 - j0, LANES), query, k_tile, key_2);
+        T(dot4)(round_up(j1 - j0, LANES), query, k_tile, key_2, (const struct coming[]){{v + j0 * v_row, 4 * v_row,
+            256}, {k + (j0 + 16) * k_row, 4 * k_row, 256}});
 #endif
         /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -669,11 +701,7 @@ TARGET APART void T(performer_positive_keys)(const struct call *call, int64_t ta
             state_sum[(chunk - chunk0) * 16944 + f] += total;
         }
         /* state[f][e] = sum over j of key_features_2 * v */
-#if OF(1, 0, 0)
         T(dot5)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16944);
-#else
-        T(dot4)(j1 - j0, key_features_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 16944);
-#endif
     }
 }
 
@@ -796,7 +824,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
             const int64_t i1 = min(i0 + 16, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 0);
             /* query_sum = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(query_sum + i, T(splat)(0.0f));
@@ -843,7 +871,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
             }
             /* query_w[c][i] = sum over d of features_w * q_tile */
 #if OF(1, 0, 0)
-            T(dot4)(features_w, q_tile, query_w);
+            T(dot6)(features_w, q_tile, query_w);
 #else
             T(dot0)(round_up(i1 - i0, LANES), features_w, q_tile, query_w);
 #endif
@@ -930,9 +958,11 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
             }
             /* sum_from_state[e][i] = sum over f of state * query_6 */
 #if OF(1, 0, 0)
-            T(dot6)(state + (chunk - chunk0) * 16944, query_6, sum_from_state);
+            T(dot7)(state + (chunk - chunk0) * 16944, query_6, sum_from_state, (const struct coming[]){{k + max(0,
+                chunk * 16) * k_row, 4 * k_row, 256}});
 #else
-            T(dot5)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16944, query_6, sum_from_state);
+            T(dot6)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16944, query_6, sum_from_state,
+                (const struct coming[]){{k + max(0, chunk * 16) * k_row, 4 * k_row, 256}});
 #endif
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
@@ -944,7 +974,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
             for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
                 const int64_t j1 = min(j0 + 16, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 16, 0);
                 /* key_sum_2 = 0.0f */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     T(store)(key_sum_2 + j, T(splat)(0.0f));
@@ -985,9 +1015,13 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
                 }
                 /* key_4[c][j] = sum over d of query_5 * k_tile_2 */
 #if OF(1, 0, 0)
-                T(dot4)(query_5, k_tile_2, key_4);
+                T(dot8)(query_5, k_tile_2, key_4, (const struct coming[]){{v + j0 * v_row, 4 * v_row, 256},
+                    {out + m * out_head + i0 * out_row, 4 * out_row, 256}, {q + m * q_head + (i0 + 16) * q_row,
+                    4 * q_row, 256}});
 #else
-                T(dot0)(round_up(j1 - j0, LANES), query_5, k_tile_2, key_4);
+                T(dot7)(round_up(j1 - j0, LANES), query_5, k_tile_2, key_4, (const struct coming[]){{v + j0 * v_row,
+                    4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                    {q + m * q_head + (i0 + 16) * q_row, 4 * q_row, 256}});
 #endif
                 /* key_4 = key_4 - (key_sum_2 * 0.7213475f) */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1145,7 +1179,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
                 if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !T(finite)(v + j0 *
                     v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-                    T(dot7)(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    T(dot9)(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
 #else
                     T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
@@ -1162,7 +1196,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
                     }
                 } else
 #if OF(1, 0, 0)
-                    T(dot8)(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
+                    T(dot10)(j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max, sum_compensation);
 #else
                     T(dot3)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, weight_2, sum, old_max,
                         sum_compensation);
@@ -1184,7 +1218,7 @@ TARGET APART void T(performer_positive_queries)(const struct call *call, int64_t
                 }
             }
             /* out = sum, transposed back */
-            T(transpose_out)(sum, 16, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum, 16, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }
@@ -1262,9 +1296,9 @@ TARGET APART void T(performer_positive_few_begin)(const struct call *call, int64
     }
     /* query_w[c][r] = sum over d of features_w * query_2 */
 #if OF(1, 0, 0)
-    T(dot9)(round_up(r1 - r0, 16), features_w, query_2 + r0, query_w + r0);
+    T(dot11)(round_up(r1 - r0, 16), features_w, query_2 + r0, query_w + r0);
 #else
-    T(dot6)(round_up(r1 - r0, LANES), features_w, query_2 + r0, query_w + r0);
+    T(dot8)(round_up(r1 - r0, LANES), features_w, query_2 + r0, query_w + r0);
 #endif
     /* query_3 = query_w - (query_sum * 0.7213475f) */
     for (int64_t r = r0; r < r1; r += LANES) {
@@ -1384,9 +1418,9 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
         }
         /* key_2[c][j] = sum over d of query_4 * k_tile */
 #if OF(1, 0, 0)
-        T(dot10)(round_up(j1 - j0, 16), query_4, k_tile, key_2);
+        T(dot12)(round_up(j1 - j0, 16), query_4, k_tile, key_2);
 #else
-        T(dot7)(round_up(j1 - j0, LANES), query_4, k_tile, key_2);
+        T(dot9)(round_up(j1 - j0, LANES), query_4, k_tile, key_2);
 #endif
         /* key_2 = key_2 - (key_sum * 0.7213475f) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1508,9 +1542,9 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 0, 0)
-            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
+            T(dot13)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #else
-            T(dot8)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
+            T(dot10)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
@@ -1523,10 +1557,10 @@ TARGET APART void T(performer_positive_few_keys)(const struct call *call, int64_
             }
         } else
 #if OF(1, 0, 0)
-            T(dot12)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
+            T(dot14)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot9)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
+            T(dot11)(rows, j1 - j0, weight_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4240);
 #endif
     }
 }

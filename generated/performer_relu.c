@@ -106,10 +106,11 @@ TARGET APART void T(dot6)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/256, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot7)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/64, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, /*steps=*/256, /*span=*/32, a,
+        /*a_row=*/1, /*a_step=*/64, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, next, /*arrays=*/4, /*nexts=*/64);
 }
 TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
@@ -493,7 +494,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
             const int64_t i1 = min(i0 + 64, i_end);
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 0);
             /* query_w[c][i] = sum over d of features_w * q_tile */
             T(dot5)(round_up(i1 - i0, LANES), features_w, q_tile, query_w);
             /* query_w = max(query_w, 0.0f) + 0.001f */
@@ -534,7 +535,10 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
                 T(store)(row_sum_compensation + i, T(splat)(0.0f));
             }
             /* sum_from_state[e][i] = sum over f of state * query_w */
-            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16672, query_w, sum_from_state);
+            T(dot7)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 16672, query_w, sum_from_state,
+                (const struct coming[]){{k + max(0, chunk * 64) * k_row, 4 * k_row, 256}, {v + max(0,
+                chunk * 64) * v_row, 4 * v_row, 256}, {out + m * out_head + i0 * out_row, 4 * out_row, 256},
+                {q + m * q_head + (i0 + 64) * q_row, 4 * q_row, 256}});
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -545,7 +549,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
             for (int64_t j0 = max(0, chunk * 64), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
                 const int64_t j1 = min(j0 + 64, j_end);
                 /* k_tile_2 = k, with zeros beyond the last row */
-                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 64);
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 80, 0);
                 /* key_w_2[c][j] = sum over d of features_w * k_tile_2 */
                 T(dot5)(round_up(j1 - j0, LANES), features_w, k_tile_2, key_w_2);
                 /* key_w_2 = max(key_w_2, 0.0f) + 0.001f */
@@ -610,7 +614,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
                 }
             }
             /* out = sum, transposed back */
-            T(transpose_out)(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            T(transpose_out)(sum, 80, 64, i1 - i0, out + m * out_head + i0 * out_row, out_row, 0);
         }
     }
 }

@@ -119,37 +119,49 @@ TARGET APART void T(dot10)(int64_t lanes, int64_t rows, const float *a, int64_t 
         /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
 }
-TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot11)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/2, lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next,
+        /*arrays=*/4, /*nexts=*/32);
 }
-TARGET APART void T(dot12)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot12)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot13)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot13)(int64_t lanes, const float *a, const float *b, float *c)
+TARGET APART void T(dot14)(int64_t lanes, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/2080, /*tail=*/4, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, next, /*arrays=*/4, /*nexts=*/64);
 }
-TARGET APART void T(dot14)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot15)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64,
         b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot15)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot16)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot17)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/80,
         b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot16)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot18)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80,
         /*a_step=*/1, b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
 }
-TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot19)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/80, /*a_step=*/1,
         b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
@@ -2184,7 +2196,7 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32, 64);
+        T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32, 0);
         /* saved_0_tile = saved_0, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
             saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
@@ -2192,7 +2204,7 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
             row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
         /* q_tile = q, with zeros beyond the last row */
-        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 0);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
             log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
@@ -2207,7 +2219,10 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
             }
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 135216, dout_tile, sum_from_state);
+        T(dot11)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 135216, dout_tile, sum_from_state,
+            (const struct coming[]){{k + max(0, chunk * 128) * k_row, 4 * k_row, 256}, {v + max(0, chunk * 128) * v_row,
+            4 * v_row, 256}, {dout + (i0 + 32) * dout_row, 4 * dout_row, 256}, {q + (i0 + 32) * q_row, 4 * q_row,
+            256}});
         /* sum_from_state = sum_from_state + (row_0_tile * state_sum) */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             const T(vec) row_0_tile_23 = T(load)(row_0_tile + i);
@@ -2297,10 +2312,9 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         for (int64_t j0 = max(0, chunk * 128), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 64) {
             const int64_t j1 = min(j0 + 64, j_end);
             /* score[j][i] = sum over d of k * q_tile */
-            T(dot10)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+            T(dot12)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
             /* score_2[j][i] = sum over e of v * dout_tile */
-            T(dot5)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row,
-                k_row);
+            T(dot12)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2);
             /* score_2 = score_2 + row_0_tile; weight_2 = score_2 * ((score * exp2(((log_decay_q_tile - log_decay_k) +
                (log_decay_q_low_tile -  ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -2398,7 +2412,7 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         }
         if (dq) {
             /* dq = query_sum, transposed back */
-            T(transpose_out)(query_sum, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
+            T(transpose_out)(query_sum, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row, 0);
         }
         if (dlog_decay_q) {
             /* dlog_decay_q = row_sum */
@@ -2596,7 +2610,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                 }
             }
             /* state[f][e] += sum over i of key_features_2 * key_features */
-            T(dot12)(f1 - f0, i1 - i0, key_features_2, key_features, state + (chunk - chunk0) * 135216 + f0 * 64);
+            T(dot13)(f1 - f0, i1 - i0, key_features_2, key_features, state + (chunk - chunk0) * 135216 + f0 * 64);
             if (linear_heads_0 || dlog_decay_k) {
                 /* state_2 += key_features_2 * row_0_tile */
                 for (int64_t f = f0; f < f1; f++) {
@@ -2799,7 +2813,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
         (chunks - chunk) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 64);
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 0);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
         for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
             log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
@@ -2808,9 +2822,11 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
             log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 64);
+            T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 0);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-            T(dot13)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 135216, v_tile, sum_from_state);
+            T(dot14)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 135216, v_tile, sum_from_state,
+                (const struct coming[]){{dout, 4 * dout_row, 256}, {q, 4 * q_row, 256}, {k + (j0 - 64) * k_row,
+                4 * k_row, 256}, {v + (j0 - 64) * v_row, 4 * v_row, 256}});
             /* query_2 = state_2 */
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
                 for (int64_t f = 0; f < 2080; f++) {
@@ -2944,7 +2960,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
             }
             if (linear_heads_1) {
                 /* sum_from_state_2[e][j] += sum over f of state * query */
-                T(dot14)(round_up(j1 - j0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query,
+                T(dot15)(round_up(j1 - j0, LANES), f1 - f0, state + (chunk - chunk0) * 135216 + f0 * 64, query,
                     sum_from_state_2);
             }
         }
@@ -2965,12 +2981,12 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
             for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 64) {
                 const int64_t i1 = min(i0 + 64, i_end);
                 /* dout_tile = dout, with zeros beyond the last row */
-                T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
+                T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 0);
                 /* saved_0_tile = saved_0, with zeros beyond the last row */
                 for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                     saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
                 /* score[i][j] = sum over d of q * k_tile */
-                T(dot8)(round_up(j1 - j0, LANES), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
+                T(dot16)(round_up(j1 - j0, LANES), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
                 /* dout_tile = dout_tile * saved_0_tile */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(vec) saved_0_tile_38 = T(load)(saved_0_tile + i);
@@ -2980,7 +2996,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                 }
                 if (linear_heads_0 || dlog_decay_k) {
                     /* score_2[i][j] = sum over e of dout_tile * v_tile */
-                    T(dot15)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, v_tile, score_2);
+                    T(dot17)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, v_tile, score_2);
                 }
                 /* weight = ((score * 0.125f) * (score * 0.125f)) * exp2(((log_decay_q - log_decay_k_tile) +
                    (log_decay_q_low - log_decay_k_low_til ... */
@@ -3094,7 +3110,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                     /* sum_2[e][j] += sum over i of dout_tile * weight */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(dout_tile, 80, 64,
                         i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                        T(dot16)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
+                        T(dot18)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             T(mask) in_region[OF(4, 8, 16)] = {0};
                             if (T(finite)(dout_tile + i * 1, 80, 64, 1)) continue;
@@ -3108,7 +3124,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
                             T(add_seen)(64, sum_2, 80, dout_tile + i * 1, 80, weight + i * 80, in_region, j1 - j0);
                         }
                     } else
-                        T(dot17)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
+                        T(dot19)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, weight, sum_2, sum_2_compensation);
                 }
             }
         }
@@ -3139,11 +3155,11 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
         if (linear_heads_0) {
             /* linear_heads_0 = query_sum_3, transposed back */
             T(transpose_out)(query_sum_3, 80, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
-                64);
+                0);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum_2, transposed back */
-            T(transpose_out)(sum_2, 80, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            T(transpose_out)(sum_2, 80, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 0);
         }
         if (dlog_decay_k) {
             /* dlog_decay_k = row_sum */

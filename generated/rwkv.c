@@ -72,10 +72,11 @@ TARGET APART void T(dot3)(int64_t steps, const float *a, const float *b, int64_t
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1,
         /*a_step=*/64, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, next, /*arrays=*/4, /*nexts=*/32);
 }
 TARGET APART void T(dot5)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
     int64_t y_row, const float *b, const float *b_low, float *w)
@@ -495,7 +496,9 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
                 }
             }
             /* sum_from_state[i][e] = sum over f of query * state */
-            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state);
+            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4240, sum_from_state,
+                (const struct coming[]){{k + j0 * k_row, 4 * k_row, 256}, {v + j0 * v_row, 4 * v_row, 256},
+                {out + i0 * out_row, 4 * out_row, 256}, {q + (i0 + 32) * q_row, 4 * q_row, 256}});
             /* weight = 0.0f */
             for (int64_t i = 0; i < i1 - i0; i++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -540,12 +543,9 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
                 }
             }
             /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += LANES)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+            for (int64_t i = 0; i < i1 - i0; i++)
                 for (int64_t e = 0; e < 64; e++)
                     out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
         }
     }
 }

@@ -100,46 +100,53 @@ TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const flo
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, visible);
 }
-TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/1, /*nexts=*/32);
 }
 TARGET APART void T(dot5)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
 {
     T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
         /*u_row=*/64);
 }
-TARGET APART void T(dot6)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+TARGET APART void T(dot6)(int64_t rows, const float *a, const float *b, float *c, const struct coming *next)
+{
+    T(dot_meanwhile)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a,
+        /*a_row=*/64, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, next,
+        /*arrays=*/6, /*nexts=*/32);
+}
+TARGET APART void T(dot7)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
     const float *b, const float *b_low, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
         /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
         /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET APART void T(dot9)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, visible);
 }
-TARGET APART void T(dot9)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+TARGET APART void T(dot10)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
     int64_t y_row, const float *b, const float *b_low, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
         /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
         w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot11)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1,
         /*a_step=*/64, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
 }
-TARGET APART void T(dot11)(int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot12)(int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1,
         /*a_step=*/64, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
@@ -231,13 +238,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                 const int64_t j1 = min(j0 + 32, j_end);
                 if (gate_array_stride_3 == 1) {
                     /* gate_tile = gate_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d = 0; d < 64; d += LANES)
-                            __builtin_prefetch(gate_array + (j0 + j) * gate_array_row + d + (j1 - j0) * gate_array_row,
-                                0, 2);
+                    for (int64_t j = 0; j < j1 - j0; j++)
                         for (int64_t d = 0; d < 64; d++)
                             gate_tile[j * 64 + d] = gate_array[(j0 + j) * gate_array_row + d];
-                    }
                 } else {
                     /* gate_tile = gate_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -246,13 +249,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                 }
                 if (written_array_stride_3 == 1) {
                     /* written_tile = written_array, with zeros beyond the last row */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d = 0; d < 64; d += LANES)
-                            __builtin_prefetch(written_array + (j0 + j) * written_array_row + d + (j1 - j0) *
-                                written_array_row, 0, 2);
+                    for (int64_t j = 0; j < j1 - j0; j++)
                         for (int64_t d = 0; d < 64; d++)
                             written_tile[j * 64 + d] = written_array[(j0 + j) * written_array_row + d];
-                    }
                 } else {
                     /* written_tile = written_array, with zeros beyond the last row */
                     for (int64_t j = 0; j < j1 - j0; j++)
@@ -273,13 +272,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                     const int64_t t_key1 = min(t_key0 + 32, t_key_end);
                     if (erased_array_stride_3 == 1) {
                         /* erased_tile = erased_array, with zeros beyond the last row */
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            for (int64_t d = 0; d < 64; d += LANES)
-                                __builtin_prefetch(erased_array + (t_key0 + t_key) * erased_array_row + d + (t_key1 -
-                                    t_key0) * erased_array_row, 0, 2);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
                             for (int64_t d = 0; d < 64; d++)
                                 erased_tile[t_key * 64 + d] = erased_array[(t_key0 + t_key) * erased_array_row + d];
-                        }
                     } else {
                         /* erased_tile = erased_array, with zeros beyond the last row */
                         for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++)
@@ -463,7 +458,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                         }
                     }
                     /* sum_from_state[t_key][e] = sum over f of key_5 * state */
-                    T(dot4)(t_key1 - t_key0, key_5, state, sum_from_state);
+                    T(dot4)(t_key1 - t_key0, key_5, state, sum_from_state,
+                        (const struct coming[]){{q + m * q_head + (((j0 / 32) == 0) ? 0 : max(0,
+                        j0 - query_start)) * q_row, 4 * q_row, 256}});
                     /* sum = neg(sum + sum_from_state) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -495,7 +492,11 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                         /* key_8[i][e] = sum over f of key_7 * state */
-                        T(dot4)(i1 - i0, key_7, state, key_8);
+                        T(dot6)(i1 - i0, key_7, state, key_8, (const struct coming[]){{out + m * out_head + i0 *
+                            out_row, 4 * out_row, 256}, {gate_array + (j0 + 32) * gate_array_row, 4 * gate_array_row,
+                            256}, {written_array + (j0 + 32) * written_array_row, 4 * written_array_row, 256},
+                            {erased_array + (t_key0 + 32) * erased_array_row, 4 * erased_array_row, 256},
+                            {k + (j0 + 32) * k_row, 4 * k_row, 256}, {v + (j0 + 32) * v_row, 4 * v_row, 256}});
                         /* weight_3 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -503,7 +504,7 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                         /* weight_3[i][j] += sum over d of key * q * a decay, for j up to the query's last key */
-                        T(dot6)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row, key,
+                        T(dot7)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row, key,
                             log_decay_sum, log_decay_sum_low, weight_3);
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -516,7 +517,7 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                         /* sum_2[i][e] = sum over j of weight_3 * corrected */
                         if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot7)(i1 - i0, j1 - j0, weight_3, corrected, sum_2);
+                            T(dot8)(i1 - i0, j1 - j0, weight_3, corrected, sum_2);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 const int64_t t_18 = (i0 + i) + query_start;
@@ -527,7 +528,7 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                                     in_region);
                             }
                         } else
-                            T(dot8)(i1 - i0, j1 - j0, weight_3, corrected, sum_2, i0 + query_start - j0 + 1);
+                            T(dot9)(i1 - i0, j1 - j0, weight_3, corrected, sum_2, i0 + query_start - j0 + 1);
                         /* weight_4 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -535,7 +536,7 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                         /* weight_4[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-                        T(dot9)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row,
+                        T(dot10)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row,
                             k + j0 * k_row, k_row, log_decay_sum, log_decay_sum_low, weight_4);
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -572,13 +573,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                         /* out = sum_2 */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t e = 0; e < 64; e += LANES)
-                                __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
-                                    2);
+                        for (int64_t i = 0; i < i1 - i0; i++)
                             for (int64_t e = 0; e < 64; e++)
                                 out[m * out_head + (i0 + i) * out_row + e] = sum_2[i * 64 + e];
-                        }
                     }
                     /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
                        exp2((log_decay_sum + log_decay_sum_low) * 1.4 ... */
@@ -600,9 +597,9 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                         }
                     }
                     /* state[f][e] += sum over j of key_features * v */
-                    T(dot10)(j1 - j0, key_features, v + j0 * v_row, v_row, state);
+                    T(dot11)(j1 - j0, key_features, v + j0 * v_row, v_row, state);
                     /* state[f][e] += sum over j of key_features_2 * corrected */
-                    T(dot11)(j1 - j0, key_features_2, corrected, state);
+                    T(dot12)(j1 - j0, key_features_2, corrected, state);
                 }
             }
         }

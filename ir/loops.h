@@ -96,6 +96,17 @@ struct fading {
     bool running;
 };
 
+enum { MAX_COMING = 6 };
+
+/* Rows of arrays of the caller, which a product prefetches because later statements need them: `step` rows from index
+   `first` of `axis` on. */
+struct coming {
+    int count, axis[MAX_COMING];
+    struct ref rows[MAX_COMING];
+    const struct expr *first[MAX_COMING];
+    int64_t step;
+};
+
 enum { MAX_LOGS = 2 };
 
 /* A sum over t of products whose terms decay differently (pass/decayed.c):
@@ -202,6 +213,9 @@ struct stmt {
     /* Used by MAP and COPY. Rows of the caller whose successors, a range later, are prefetched: bit k is for
        operand k, and AHEAD_OF_RESULT for the first target. (pass/rows_ahead.c) */
     uint32_t ahead;
+    /* Used by DOT: the rows that it prefetches. Used by DOT and COPY: if not NULL, another DOT prefetches the rows of
+       this one. Kernels compute the same without. (pass/rows_ahead.c) */
+    const struct coming *coming;
     /* Used by DOT. If not NULL, and no weight of the current ranges of queries and keys counts, the iteration of the
        FOR around the DOT ends. */
     const struct fading *fades;

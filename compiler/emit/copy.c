@@ -71,7 +71,7 @@ static bool emit_copy_transposed(struct emitter *x, const struct stmt *s, bool p
                             : "",
               emit_type_suffix(x->m, x->l->array[from->of].dtype), x->suffix, emit_corner(x, s, from),
               emit_step(x, from, row), rows, emit_range(x, column), emit_corner(x, s, to), to_row,
-              prefetched_rows(x, out || narrows ? column : row));
+              s->coming ? 0 : prefetched_rows(x, out || narrows ? column : row));
     if (!pads || pads_itself) return true;
     const char *other = x->m->axis[column].name; /* the inner loop writes neighbouring elements */
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++)", other, other, emit_range(x, column), other);

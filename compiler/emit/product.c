@@ -383,7 +383,7 @@ static const struct ref *next_over_rows(const struct emitter *x, const struct st
 static bool is_ahead(struct emitter *x, const struct stmt *s)
 {
     const struct array *const lane = &x->l->array[s->operand[1].of];
-    return !s->where && !x->gathers && !lane->paired && !lane->matrix && !emit_is_along(x, s) &&
+    return !s->where && !s->coming && !x->gathers && !lane->paired && !lane->matrix && !emit_is_along(x, s) &&
            !emit_is_fetched(x, s) && rows_of_caller(x, s);
 }
 
@@ -467,6 +467,36 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     all[arguments++] = (struct product_argument){"results", size, to ? "results" : "0"};
     emit_product_call(x, "dot_ahead", all, arguments);
     if (to) emit_line(x, "results = 0;");
+}
+
+/* Prints a product that prefetches rows which later statements need. */
+static void emit_meanwhile(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                           int arguments)
+{
+    struct product_argument all[MAX_ARGUMENTS];
+    struct text next = {0};
+    int arrays = 0;
+    for (int n = 0; n < s->coming->count; n++) {
+        struct ref r = s->coming->rows[n];
+        const struct array *const a = &x->l->array[r.of];
+        if (emit_is_wanted(x, a)) continue; /* it may be NULL */
+        const int axis = s->coming->axis[n], columns = ref_axis(&r, r.rank - 1);
+        const char *const row = emit_step(x, &r, axis);
+        for (int k = 0; k < r.rank; k++)
+            if (ref_axis(&r, k) == axis) r.sub[k] = s->coming->first[n];
+        r.sub[r.rank - 1] = expr_int(x->m, 0);
+        text_add(&next, "%s{%s, %s, %lld}", arrays++ ? ", " : "(const struct coming[]){", emit_address(x, &r),
+                 emit_format(x, "%d * %s", dtype_bytes(a->dtype), row),
+                 (long long)(x->m->axis[columns].extent * dtype_bytes(a->dtype)));
+    }
+    memcpy(all, argument, (size_t)arguments * sizeof *argument);
+    all[arguments++] = (struct product_argument){"next", "const struct coming *",
+                                                 arrays ? emit_format(x, "%s}", next.data) : "NULL"};
+    all[arguments++] = (struct product_argument){"arrays", "int ", emit_format(x, "%d", arrays)};
+    all[arguments++] = (struct product_argument){"nexts", "int64_t ",
+                                                 emit_format(x, "%lld", (long long)s->coming->step)};
+    text_free(&next);
+    emit_product_call(x, "dot_meanwhile", all, arguments);
 }
 
 /* Whether a product with one new row keeps all its sums in registers. */
@@ -636,6 +666,8 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         emit_across_region(x, s, argument, arguments, fetched);
     else if (is_ahead(x, s))
         emit_ahead(x, s, argument, arguments);
+    else if (s->coming && s->coming->count && !fetched && !paired)
+        emit_meanwhile(x, s, argument, arguments);
     else if (!s->where) {
         emit_of_one_query(x, s, argument);
         emit_one_lane(x, s);

@@ -1219,6 +1219,38 @@ TARGET INLINE void P(dot_until)(const int vectors, const int64_t lanes, int64_t 
     }
 }
 
+/* Like dot with `update` 0, but also prefetches the rows of `arrays` arrays, spread over the blocks, because a core can
+   have few cache misses in flight. */
+TARGET INLINE void P(dot_meanwhile)(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
+    const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
+    int64_t c_row, const int update, const REAL *factor IF_COMPENSATED(REAL *compensation), const struct coming *next,
+    const int arrays, int64_t nexts)
+{
+    const int64_t whole = rows - rows % ROWS, some = steps > 2 * span ? span : steps,
+                  in_blocks = P(lanes_in_blocks)(vectors, lanes),
+                  every = in_blocks / (vectors * LANES) * (whole / ROWS) * ((steps + some - 1) / some) / nexts;
+    int64_t fetched = 0, wait = 1, x = 0;
+    for (; x < in_blocks; x += vectors * LANES) {
+        for (int64_t r = 0; r < whole; r += ROWS)
+            for (int64_t t = 0; t < steps; t += some) {
+                if (--wait <= 0 && fetched < nexts) {
+                    for (int n = 0; n < arrays; n++)
+                        for (int64_t byte = 0; byte < next[n].width; byte += 64)
+                            __builtin_prefetch((const char *)next[n].at + fetched * next[n].row + byte);
+                    fetched++, wait = every;
+                }
+                P(block)(ROWS, vectors, min(some, steps - t), a + r * a_row + t * a_step, a_row, a_step,
+                    b + t * b_step + x, b_step, c + r * c_row + x, c_row, t > 0,
+                    NULL IF_COMPENSATED(NULL) IF_FETCHED(0));
+            }
+        P(dot)(vectors, vectors * LANES, rows - whole, tail, steps, span, a + whole * a_row, a_row, a_step, b + x,
+            b_step, c + whole * c_row + x, c_row, update, factor IF_COMPENSATED(compensation));
+    }
+    if (x < lanes)
+        P(narrow)(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
+            factor IF_COMPENSATED(compensation));
+}
+
 /* c[r][x] = c[r][x] * kept[r] - c[r][x] * lost[r] + the sum over t of a[r][t] * b[t][x], for up to ROWS rows r and
    `vectors` vectors of lanes x. With compensated summation, `lost` is the share of what is kept. */
 TARGET INLINE void P(block_kept)(const int rows, const int vectors, int64_t steps, const REAL *a, int64_t a_row,
@@ -4550,6 +4582,12 @@ enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2
 /* ---- a call ---- */
 
 /* Where an array is. All strides count elements, or bytes if rows are bytes. */
+/* Rows of an array that a product prefetches: the bytes between two rows, and of one. */
+struct coming {
+    const void *at;
+    int64_t row, width;
+};
+
 struct place {
     void *at; /* the caller's array, or memory in the workspace; NULL if the call does not have the array */
     struct attn_strides strides; /* of an array with a row for each token */

@@ -25,6 +25,12 @@ enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2
 /* ---- a call ---- */
 
 /* Where an array is. All strides count elements, or bytes if rows are bytes. */
+/* Rows of an array that a product prefetches: the bytes between two rows, and of one. */
+struct coming {
+    const void *at;
+    int64_t row, width;
+};
+
 struct place {
     void *at; /* the caller's array, or memory in the workspace; NULL if the call does not have the array */
     struct attn_strides strides; /* of an array with a row for each token */

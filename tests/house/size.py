@@ -19,8 +19,8 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 73_960, '', COMPILER),
-    ('runtime', 12_935, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('compiler_and_ir', 74_100, '', COMPILER),
+    ('runtime', 12_980, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_755, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 130_000, '', ('generated/*.c',)),
