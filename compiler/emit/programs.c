@@ -261,7 +261,8 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     tasks(c, out);
     if (shares && (main ? at->v->cooperative : 1)) text_add(out, ", .together = %d", main ? at->v->cooperative : 1);
     common(c, out);
-    if (c->program.few && emit_param_of_ids(e->p->arrays)) text_add(out, ", .any_order = 1");
+    if ((c->program.few || program_selects(&c->program)) && emit_param_of_ids(e->p->arrays))
+        text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     outer(e->p, c, out);
     matrices(e, c, out);

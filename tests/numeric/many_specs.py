@@ -357,6 +357,14 @@ FOUND |= {
         'arrays': {'beta': {'shape': ['B', 'Nk']}}, 'prepare': ['l2norm'],
         'delta': {'rate': 'fabs(tanh(beta[b][t])) / D'}, 'decay': {'log': '-0.05 * (h + 1)'}, 'heads': 1, 'kv_heads': 1,
         'shape': {'head_dim': 17, 'value_dim': 32}, 'n_q': 156, 'n_k': 156, 'seed': 1},
+    'listed_keys_among_ids_in_any_order': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', 'document', {'top': {'count': 5, 'by': 's'}}]}, 'ids': 'any',
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'decode']},
+    'pairs_of_listed_values': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', {'top': {'count': 5, 'by': 't'}}]}, 'dtype': 'bf16',
+        'arrays': {'qi': {'shape': ['B', 1, 'Nq', 8]}, 'ki': {'shape': ['B', 1, 'Nk', 8]}},
+        'scores': {'t': {'query': 'qi', 'key': 'ki', 'sum': 't'}}, 'shape': {'head_dim': 16}, 'emit': ['forward', 'backward', 'decode'],
+        'n_q': 65, 'n_k': 65, 'target': 'x86-64-v4'},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},
