@@ -30,7 +30,9 @@ const struct versions *unit_attending(const struct unit *p)
     return &p->kernel.of[p->kernel.of[STEP_ATTEND].count ? STEP_ATTEND : STEP_FORWARD];
 }
 
-const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t)
+/* Returns the compilation of the quadratic form that reads the keys of a state. It is one of `attend`, or that of
+   forward. */
+static const struct compilation *extend_quadratic(const struct unit *p, const struct target *t)
 {
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_ATTEND], &v);)
         if (v->target == t && !v->c->program.linear) return v->c;
@@ -57,6 +59,6 @@ struct call_parts unit_forward(const struct unit *p, const struct target *t, con
                few = v->few && size->n_q == 1 && size->members <= v->few_rows;
     unit_add_lists(p, t, state, &run, part);
     part[run.parts++] = heads ? v->heads : few ? v->few : v->c;
-    run.whole = !(heads || few) ? v->c : state ? unit_extend_quadratic(p, t) : unit_defaults(p)->quadratic;
+    run.whole = !(heads || few) ? v->c : state ? extend_quadratic(p, t) : unit_defaults(p)->quadratic;
     return run;
 }

@@ -85,9 +85,6 @@ struct call_parts unit_forward(const struct unit *p, const struct target *t, con
                                bool state);
 /* Returns the versions for tokens that are appended to a state of keys. */
 const struct versions *unit_attending(const struct unit *p);
-/* Returns the compilation of the quadratic form that reads the keys of a state. It is one of `attend`, or that of
-   forward. */
-const struct compilation *unit_extend_quadratic(const struct unit *p, const struct target *t);
 
 /* Returns a copy of compilation c whose graph is new and has not passed any pass. (versions.c) */
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);

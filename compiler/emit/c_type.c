@@ -3,12 +3,7 @@
 
 const char *emit_real(enum dtype dtype)
 {
-    return emit_stored(dtype_of_sums(dtype));
-}
-
-const char *emit_stored(enum dtype dtype)
-{
-    return dtype_c_type(dtype);
+    return dtype_c_type(dtype_of_sums(dtype));
 }
 
 const char *emit_type_suffix(const struct module *m, enum dtype dtype)

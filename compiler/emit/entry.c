@@ -208,7 +208,7 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
              "    .dtype = %s, .key_dtype = %s, .value_dtype = %s, .real = sizeof(%s), .element = sizeof(%s),\n"
              "    .head_dim = %lld, .value_dim = %lld, .key_row = %lld, .value_row = %lld,\n",
              emit_runtime_dtype(spec->dtype), emit_runtime_dtype(keys), emit_runtime_dtype(values),
-             emit_real(spec->dtype), emit_stored(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim,
+             emit_real(spec->dtype), dtype_c_type(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim,
              (long long)dtype_row_units(keys, spec->head_dim), (long long)dtype_row_units(values, spec->value_dim));
     number(out, "max_length", spec->max_length);
     if (strides) text_add(out, "    .strided = 1, .strides = offsetof(struct %s_params, %s),\n", spec->name, strides);

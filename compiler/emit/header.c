@@ -49,7 +49,7 @@ const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays
                             : a->access[entry] != before->access[entry] ? ",\n    "
                                                                         : ", ",
                             a->access[entry] == ACCESS_READ ? "const " : "",
-                            emit_stored(appends ? a->appended : a->dtype), a->member);
+                            dtype_c_type(appends ? a->appended : a->dtype), a->member);
         before = a;
     }
     return list;
@@ -184,7 +184,7 @@ static void describe(const struct emission *p, enum kernel_function f, struct te
                  "attnrt.h describes it).\n   Their statistics are at problem->statistics, %s [%s], which forward "
                  "writes unless it is NULL: %sthe\n   denominator of each row; %s for a row that sees no key, or only "
                  "keys of weight 0. Returns 0 or a negative ATTN_E…",
-                 name, emit_stored(a->dtype), array_shape_text(arena, a, ","), logarithms ? "the logarithm of " : "",
+                 name, dtype_c_type(a->dtype), array_shape_text(arena, a, ","), logarithms ? "the logarithm of " : "",
                  logarithms ? "-INFINITY" : "0");
         break;
     }

@@ -81,7 +81,7 @@ const char *emit_paged_rows(const struct emitter *x, int array, int64_t parts)
 {
     const struct array *const a = &x->l->array[array];
     const char *const axis = x->m->axis[x->in_pages->axis].name, *const name = emit_local(x, a->name),
-                      *const type = emit_stored(a->dtype);
+                      *const type = dtype_c_type(a->dtype);
     return arena_printf(
         x->m->arena, "(const %s *)paged_rows(call, %s, %s, %s_row * (int64_t)sizeof(%s), %s0, %s1, %lld, %s + %lld)",
         type, sequence_of_task(x), name, name, type, axis, axis, (long long)parts, x->phases ? "share->work" : "work",
@@ -93,7 +93,7 @@ static const char *paged_address(const struct emitter *x, const char *function, 
                                  const char *more)
 {
     const struct array *const a = &x->l->array[array];
-    const char *const name = emit_local(x, a->name), *const type = emit_stored(a->dtype);
+    const char *const name = emit_local(x, a->name), *const type = dtype_c_type(a->dtype);
     return emit_format(x, "(const %s *)%s(call, %s, %s, %s_row * (int64_t)sizeof(%s), %s, %s%s)", type, function,
                        sequence_of_task(x), name, name, type, at, emit_size(x->m, x->in_pages->axis), more);
 }
@@ -113,7 +113,7 @@ bool emit_is_gathered(struct emitter *x, const struct stmt *s)
 {
     const struct array *const a = &x->l->array[s->operand[0].of], *const lane = &x->l->array[s->operand[1].of];
     return s->op == LOOPS_DOT && !s->where && s->operands <= 3 && !x->c->state.paged && array_in_pages(x->l, a) &&
-           emit_stored(a->dtype) == emit_real(x->m->dtype) && lane->kind == ARRAY_TILE && !lane->paired &&
+           dtype_c_type(a->dtype) == emit_real(x->m->dtype) && lane->kind == ARRAY_TILE && !lane->paired &&
            !lane->matrix;
 }
 
@@ -133,7 +133,7 @@ static void gather_rows(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *const array = &x->l->array[k];
         if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k) || !copies_rows(x, s, k)) continue;
-        const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
+        const char *const name = emit_local(x, array->name), *const type = dtype_c_type(array->dtype);
         const int64_t bytes = pages_row_bytes(x->c, array);
         const char *const rows = arena_printf(
             x->m->arena, "%s, %s_row * (int64_t)sizeof(%s), %lld, %s_list, %s0, %s1, %s + %lld)", name, name, type,
@@ -161,10 +161,11 @@ void emit_find_pages(struct emitter *x, const struct stmt *s)
         if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k)) continue;
         const char *const name = emit_local(x, array->name);
         const bool parts = emit_in_parts(x, k);
-        emit_line(x, "const %s *%spaged_%s = !call->pages ? %s : %s;", emit_stored(array->dtype), parts ? "" : "const ",
-                  name, name, emit_paged_rows(x, k, parts ? emit_rows_at_once(x->c->target, array->dtype) : 0));
+        emit_line(x, "const %s *%spaged_%s = !call->pages ? %s : %s;", dtype_c_type(array->dtype),
+                  parts ? "" : "const ", name, name,
+                  emit_paged_rows(x, k, parts ? emit_rows_at_once(x->c->target, array->dtype) : 0));
         if (parts)
-            emit_line(x, "const %s *const after_%s = call->pages ? %s : NULL;", emit_stored(array->dtype), name,
+            emit_line(x, "const %s *const after_%s = call->pages ? %s : NULL;", dtype_c_type(array->dtype), name,
                       emit_paged_after(x, k, emit_format(x, "%s1", x->m->axis[s->axis].name)));
     }
 }

@@ -43,7 +43,7 @@ static bool members(const struct emission *p, enum array_place place, const char
         any = true;
         const size_t length = strlen(a->member);
         const bool renamed = a->declared && length && a->member[length - 1] == '_' && strcmp(a->member, a->name) != 0;
-        text_add(out, "    %s%s *%s; /* %s%s[%s]%s%s */\n", constant, emit_stored(a->dtype), a->member,
+        text_add(out, "    %s%s *%s; /* %s%s[%s]%s%s */\n", constant, dtype_c_type(a->dtype), a->member,
                  renamed ? a->name : "", renamed ? " " : "", array_shape_text(arena, a, ", "),
                  is_random(a) ? ", from a seed: " : "", is_random(a) ? origin_name(a->origin) : "");
     }

@@ -112,7 +112,6 @@ const char *emit_whole(const struct emitter *x, int64_t n); /* a number's decima
 void emit_target_names(const struct emitter *x, struct text *out);
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
 const char *emit_real(enum dtype dtype);   /* the C type of computations for `dtype` */
-const char *emit_stored(enum dtype dtype); /* the C type of a stored element */
 /* Returns the part of a function's name that tells the type of rows in memory, such as "_q8_0". Returns "" for the type
    of the module and of numbers. */
 const char *emit_type_suffix(const struct module *m, enum dtype dtype);

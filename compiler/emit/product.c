@@ -165,7 +165,7 @@ static void emit_parts(struct emitter *x, const struct stmt *s, const char *prod
     argument[along ? ALONG_B : DOT_B].value = "rows_of_page";
     argument[along ? ALONG_COLUMNS : DOT_STEPS].value = "end - at";
     argument[arguments - 1].value = "after";
-    const char *const type = emit_stored(x->l->array[array].dtype);
+    const char *const type = dtype_c_type(x->l->array[array].dtype);
     emit_open(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
     emit_line(x, "end = page_end(call, at, %s1);", axis);
     emit_line(x, "const %s *const rows_of_page = %s,", type, emit_paged_row(x, array, "at"));
@@ -188,7 +188,7 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
     const char *const name = emit_format(x, "%s%s", product, emit_type_suffix(x->m, dtype));
     const char *const rows = emit_local(x, x->l->array[lane->of].name);
     if (x->emission->paged)
-        all[arguments++] = (struct product_argument){"after", emit_format(x, "const %s *", emit_stored(dtype)),
+        all[arguments++] = (struct product_argument){"after", emit_format(x, "const %s *", dtype_c_type(dtype)),
                                                      parts ? emit_format(x, "after_%s", rows) : "NULL"};
     if (parts) {
         emit_open(x, "if (paged_%s)", rows);
@@ -334,7 +334,7 @@ static void emit_along(struct emitter *x, const struct stmt *s)
         {"steps", size, emit_range(x, s->axis)},
         {"a", x->input, emit_corner(x, s, row)},
         {"a_row", size, emit_step(x, row, s->axes[0])},
-        {"b", emit_format(x, "const %s *", emit_stored(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
+        {"b", emit_format(x, "const %s *", dtype_c_type(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
         {"b_row", size, emit_step(x, lane, s->axes[1])},
         {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
@@ -582,7 +582,7 @@ static void emit_of_one_query(struct emitter *x, const struct stmt *s, const str
     if (!program_selects(&x->c->program) || s->assign[0].fold != FOLD_SET || x->l->array[s->operand[1].of].paired ||
         sum->source != SIZE_CONSTANT || x->cut[s->axis] || sum->extent % x->lanes ||
         sum->extent > MAX_VECTORS * x->lanes || !axis_is_sequence(&x->m->axis[s->axes[1]]) ||
-        strcmp(emit_stored(x->l->array[s->operand[0].of].dtype), x->real) != 0)
+        strcmp(dtype_c_type(x->l->array[s->operand[0].of].dtype), x->real) != 0)
         return;
     for (size_t k = 0; k < sizeof taken / sizeof *taken; k++) argument[k] = of[taken[k]];
     const char *const step = of[DOT_A + 2].value, *const one = emit_range(x, s->axes[1]);
@@ -624,7 +624,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     compensation.of = s->assign[0].compensation - 1;
     const bool fetched = emit_is_fetched(x, s);
     if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
-    const char *size = "int64_t ", *stored = emit_format(x, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
+    const char *size = "int64_t ", *stored = emit_format(x, "const %s *", dtype_c_type(x->l->array[lane->of].dtype)),
                *input = paired ? "const uint16_t *" : x->input;
     const struct product_argument argument[] = {
         {"vectors", size, emit_format(x, "%d", block_vectors(x, to))},

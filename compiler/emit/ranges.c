@@ -247,7 +247,7 @@ static void block_loop(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *array = &x->l->array[k];
         if (!array->held || !stmt_touches(s, k)) continue;
-        emit_line(x, "%s *const %s = %s + (%s0 - %s_block) / %lld * %lld;", emit_stored(array->dtype),
+        emit_line(x, "%s *const %s = %s + (%s0 - %s_block) / %lld * %lld;", dtype_c_type(array->dtype),
                   emit_local(x, array->name), emit_held(x, array), a, a, (long long)s->step,
                   (long long)(array_elements(array) / array->held));
     }
@@ -262,7 +262,7 @@ static void choose_rows(struct emitter *x, const struct stmt *s, const char *fro
         if (!emit_has_dropped(x, &x->l->array[k]) || !emit_reads_keys(x, s, k)) continue;
         const char *const name = emit_local(x, x->l->array[k].name);
         emit_line(x, "const %s *const %s = last_%s + (%s < %lld ? call->dropped * %s_row : 0);",
-                  emit_stored(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);
+                  dtype_c_type(x->l->array[k].dtype), name, name, from, (long long)x->c->state.read_first, name);
     }
 }
 

@@ -112,7 +112,7 @@ static void recall_tile(struct emitter *x, const struct stmt *s, const struct ar
     emit_line(x, "struct known_tile *const %s_known = place_of_tile(%s_places, %s, %lld);", name, name, number,
               (long long)a->remembered);
     emit_line(x, "%s *const %s = %s_kept + (%s_known - (struct known_tile *)(void *)%s_places - 1) * %lld;",
-              emit_stored(a->dtype), name, name, name, name, (long long)(a->extent[0] * (a->extent[1] + a->gap)));
+              dtype_c_type(a->dtype), name, name, name, name, (long long)(a->extent[0] * (a->extent[1] + a->gap)));
 }
 
 void emit_recall(struct emitter *x, const struct stmt *s)
@@ -124,7 +124,7 @@ void emit_recall(struct emitter *x, const struct stmt *s)
         return;
     }
     const char *const name = emit_local(x, a->name), *const lane = x->m->axis[a->lane].name,
-                      *const other = x->m->axis[a->other].name, *const stored = emit_stored(a->dtype);
+                      *const other = x->m->axis[a->other].name, *const stored = dtype_c_type(a->dtype);
     const long long extent = (long long)x->m->axis[a->axes[0]].extent;
     emit_line(x, "/* the elements of %s that this thread has for the head */", name);
     emit_line(x, "const int64_t %s_first = %s0 - %s1 + 1;", name, lane, other);

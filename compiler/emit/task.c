@@ -79,7 +79,7 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
 static const char *first_element(const struct emitter *x, const struct array *a, const char *name)
 {
     return emit_format(x, "(%s%s *)call->array[ARRAY_%s].at", a->kind == ARRAY_OUTPUT ? "" : "const ",
-                       emit_stored(a->dtype), name);
+                       dtype_c_type(a->dtype), name);
 }
 
 /* Returns the member of struct attn_problem with the number of rows of the sums of a head. */
@@ -182,7 +182,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool reads = has_word(body, c) || has_word(body, last), hides = *whole && has_word(body, whole);
         if (array->kind == ARRAY_TABLE || (!reads && !hides)) continue;
         if (hides)
-            text_add(out, "    const %s *const %s = %s;\n", emit_stored(array->dtype), whole,
+            text_add(out, "    const %s *const %s = %s;\n", dtype_c_type(array->dtype), whole,
                      first_element(x, array, emit_local(x, array->name)));
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
@@ -192,7 +192,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                                 : array->shared                ? "share->shared"
                                 : x->phases                    ? "share->work"
                                                                : "work";
-            const char *stored = emit_stored(array->dtype);
+            const char *stored = dtype_c_type(array->dtype);
             const bool tiles = array->remembered &&
                                array->rank == 2; /* known tiles have a line each, others one line */
             const int64_t known = tiles ? 1 + array->remembered : array->remembered ? 1 : 0;
@@ -226,7 +226,7 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                                 array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
         if (reads)
             text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
-                     emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
+                     dtype_c_type(array->dtype), emit_has_dropped(x, array) ? last : c, place);
         const char *const strides = strides_of(x, array);
         declare(body, emit_format(x, "%s_row", c), emit_format(x, "%s.row", strides), out);
         const struct kernel_array *const strided = emit_strided(x, array);

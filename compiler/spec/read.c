@@ -70,13 +70,18 @@ static bool read_seed(const struct yaml *node, uint64_t *seed)
     return errno == 0;
 }
 
+/* Returns whether the node is a list with items. Reports another node. */
+static bool is_list(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    const bool is = node->kind == YAML_LIST && node->count > 0;
+    if (!is) mismatch(r, row, node);
+    return is;
+}
+
 static void read_coefficients(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
     if (node->kind == YAML_WORD && strcmp(node->text, "param") == 0) return;
-    if (node->kind != YAML_LIST || node->count == 0) {
-        mismatch(r, row, node);
-        return;
-    }
+    if (!is_list(r, row, node)) return;
     double *values = arena_alloc(r->arena, (size_t)node->count * sizeof *values);
     for (int i = 0; i < node->count; i++) {
         struct yaml *item = node->item[i];
@@ -97,10 +102,7 @@ static int compare_tokens(const void *pa, const void *pb)
 
 static void read_tokens(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct mask *mask)
 {
-    if (node->kind != YAML_LIST || node->count == 0) {
-        mismatch(r, row, node);
-        return;
-    }
+    if (!is_list(r, row, node)) return;
     if (node->count > MAX_TOKENS) {
         spec_error(r, node, "'%s' has %d tokens; the maximum is %d", row->key, node->count, MAX_TOKENS);
         return;
@@ -422,10 +424,7 @@ static void read_values(struct spec_reader *r, const struct key_row *row, struct
 /* Reads the arrays whose rows a step changes. */
 static void read_rows(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct prepare *step)
 {
-    if (node->kind != YAML_LIST || node->count == 0) {
-        mismatch(r, row, node);
-        return;
-    }
+    if (!is_list(r, row, node)) return;
     step->row = arena_alloc(r->arena, (size_t)node->count * sizeof *step->row);
     for (int k = 0; k < node->count; k++) {
         const struct user_array *const a = read_array_of_rows(r, row, node->item[k]);
@@ -457,10 +456,7 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
 
 static void read_masks(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct mask *mask)
 {
-    if (node->kind != YAML_LIST || node->count == 0) {
-        mismatch(r, row, node);
-        return;
-    }
+    if (!is_list(r, row, node)) return;
     mask->part = arena_alloc(r->arena, (size_t)node->count * sizeof *mask->part);
     for (int i = 0; i < node->count; i++) mask->part[mask->parts++] = read_mask(r, row, node->item[i]);
 }
@@ -494,8 +490,7 @@ static const struct mask *read_mask(struct spec_reader *r, const struct key_row 
 
 static void read_emit(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
-    if (node->kind != YAML_LIST || node->count == 0) {
-        mismatch(r, row, node);
+    if (!is_list(r, row, node)) {
         if (node->kind == YAML_WORD && spec_find_option(CHOICE_EMIT, node->text))
             spec_note(r, node, "write [%s]", node->text);
         return;

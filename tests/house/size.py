@@ -19,10 +19,10 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 74_100, '', COMPILER),
+    ('compiler_and_ir', 74_080, '', COMPILER),
     ('runtime', 12_980, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
-    ('python', 11_755, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
+    ('python', 11_750, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 130_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in

@@ -23,11 +23,6 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     return n;
 }
 
-const struct node *separate_product(struct separation *x, const struct node *a, const struct node *b)
-{
-    return node(x, NODE_PRODUCT, a, b, a->features * b->features);
-}
-
 /* Whether r reads a side's prefix sum. Queries that are keys themselves read the keys' sums. */
 static bool reads_sum_of(const struct separation *x, const struct ref *r, enum side side)
 {
@@ -385,7 +380,7 @@ static const struct node *powers(struct separation *x, const struct expr *e)
         if (n && n->features > MAX_FEATURES) n = separate_too_many(x);
         if (n && pair && degree > 2 && !(n = separate_power(x, n, degree))) separate_too_many(x);
         found &= n != NULL;
-        product = found && product ? separate_product(x, product, n) : n;
+        product = found && product ? node(x, NODE_PRODUCT, product, n, product->features * n->features) : n;
         if (product && product->features > MAX_FEATURES) product = separate_too_many(x);
         found &= product != NULL;
     }

@@ -106,8 +106,6 @@ const struct node *separate_none(struct separation *x, const char *why);
 const struct node *separate_too_many(struct separation *x);
 /* Returns the tree of e, over the weight's operands. Returns NULL after separate_none if it has no finite features. */
 const struct node *separate_find(struct separation *x, const struct expr *e);
-/* Returns the tree of a * b. */
-const struct node *separate_product(struct separation *x, const struct node *a, const struct node *b);
 /* Returns the tree of a^degree, or NULL if it would have more than MAX_FEATURES features. */
 const struct node *separate_power(const struct separation *x, const struct node *a, int degree);
 /* Return the feature of n->a that is factor k of feature f of a POWER, and how often the power has this feature. */
