@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/kernel/call.h"
 #include "runtime/kernel/vector.h"
 #include "runtime/kernel/elementary.h"
 #include "runtime/kernel/draw.h"
