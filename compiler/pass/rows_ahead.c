@@ -49,6 +49,9 @@ static bool add_rows(const struct loops *l, struct coming *coming, const struct 
     if (a->kind == ARRAY_TILE || a->kind == ARRAY_TABLE || dtype_is_integer(a->dtype) || dtype_is_narrow(a->dtype) ||
         column < 0 || m->axis[column].source != SIZE_CONSTANT)
         return false;
+    for (int k = 0; k + 1 < r->rank; k++) /* the product is not in a later loop over heads */
+        if (ref_axis(r, k) >= 0 && !axis_is_sequence(&m->axis[ref_axis(r, k)]) && stmts_over(w, ref_axis(r, k)))
+            return false;
     for (int k = 0; k + 1 < r->rank; k++) {
         const int axis = ref_axis(r, k);
         if (axis < 0 || !axis_is_sequence(&m->axis[axis])) continue;
