@@ -279,7 +279,8 @@ class Release:
 
 def main() -> None:
     options = argparse.ArgumentParser(usage="./dev release [--only WORD,…] [--quick] [--kernels WORD,…] [--no-proof]",
-                                      description=__doc__)
+                                      description=__doc__, epilog="Kernels take most of the time: one of the 113 of each "
+                                      "wheel 7 to 15 seconds of a core. A line for each shows the progress.")
     options.add_argument("--only", default="", metavar="WORD,…", help="only the files whose step contains one of these words")
     options.add_argument("--quick", action="store_true", help="few kernels, to try this command: no files to publish")
     options.add_argument("--kernels", default="", metavar="WORD,…", help="the kernels of wheels, as ./dev wheel --only")
