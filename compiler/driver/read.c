@@ -22,6 +22,8 @@ struct unit *unit_read(struct arena *arena, const char *file, const char *text, 
     p->asked = wanted & ~spec->emit;
     if (p->asked && spec->emit & EMIT_JVP)
         diagnostics_error(d, spec->emit_at, "'jvp' stands alone: a kernel of tangents has no gradients and no state");
+    if (p->asked & EMIT_BACKWARD && spec_has_storage(spec))
+        diagnostics_error(d, spec->storage_at, "'storage' rounds keys and values, which have no gradients then");
     p->spec = p->kernel.spec = spec_with_outputs(arena, spec, p->asked);
     if (o->python) python_check_name(p->spec, d);
     p->read = p->graph = build_graph(arena, p->spec, p->counting, d);

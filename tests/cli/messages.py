@@ -51,6 +51,7 @@ USAGE = {
     'two_wrong_specs': (('wrong.yaml', 'empty.yaml', 'soft.yaml'), 1, ['wrong.yaml', 'empty.yaml']),
     'same_name_twice': (('soft.yaml', 'again.yaml'), (1, 2), ['soft.yaml', 'again.yaml']),
     'looks_ahead_run': (('run', 'decode.yaml', '--in', 'in', '--out', 'out'), 1, ['cannot be decoded']),
+    'gradients_of_storage': (('check', 'soft.yaml', '--set', 'storage={k: f16}', '--backward'), 1, ['no gradients', '--backward']),
     'looks_ahead': (('decode.yaml',), 1, ['decode.yaml:', 'mask: causal']),
     'out_folder_under_a_file': (('soft.yaml', '-o', 'soft.yaml/x'), 3, ['soft.yaml/x', 'Not a directory']),
     'out_folder_is_a_file': (('soft.yaml', '-o', 'poly.yaml'), 3, ['poly.yaml']),
