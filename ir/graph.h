@@ -145,6 +145,9 @@ bool graph_solve_axes(const struct module *m, const struct value *v, int *along,
 /* Returns the number of the first SOLVE, or -1 if there is none. */
 int graph_find_solve(const struct graph *g);
 int graph_count(const struct graph *g, enum graph_op op); /* the number of values with this operation */
+/* Whether w is a map of its operand 0, weights, divided or multiplied by a formula of operand 1, which has one value
+   for all indices of axis `along`. */
+bool value_divides_rows(const struct value *w, int along);
 /* The first SOLVE has the solution u = rate * r. Replaces it by a SOLVE for r, and sums of u by sums of rate * r.
    Returns the number of r. Returns -1, without changing the graph, if u is read in another way. (residual.c) */
 int graph_solve_for_residual(struct graph *g);

@@ -38,6 +38,14 @@ static struct ref insert_product(struct graph *g, int *at, const struct ref *a, 
     return graph_ref(g, (*at)++, NULL);
 }
 
+bool value_divides_rows(const struct value *w, int along)
+{
+    if (w->op != GRAPH_MAP || w->operands != 2 || (w->expr->op != EXPR_DIV && w->expr->op != EXPR_MUL)) return false;
+    const struct expr *const first = w->expr->arg[0];
+    return first->op == EXPR_OPERAND && first->integer == 0 && !expr_uses(w->expr->arg[1], first) &&
+           !ref_uses_axis(&w->operand[1], along);
+}
+
 int graph_solve_for_residual(struct graph *g)
 {
     int s = graph_find_solve(g), along, rows;
@@ -48,7 +56,18 @@ int graph_solve_for_residual(struct graph *g)
     const struct ref rate = solve.operand[SOLVE_RATE];
     if (graph_is_output(g, s) || !is_plain(&rate) || !is_plain(&solve.operand[SOLVE_WEIGHTS])) return -1;
     graph_solve_axes(g->module, &solve, &along, &rows);
-    const struct ref weights = insert_product(g, &s, &solve.operand[SOLVE_WEIGHTS], &rate);
+    struct ref weights = solve.operand[SOLVE_WEIGHTS];
+    struct value divided = g->value[weights.of];
+    const bool divides = value_divides_rows(&divided, along);
+    weights = insert_product(g, &s, divides ? &divided.operand[0] : &weights, &rate);
+    if (divides) { /* the row's sum divides last, so that loops need not know it before */
+        struct value *const product = &g->value[weights.of];
+        const struct value *const w = &g->value[product->operand[0].of];
+        if (w->op == GRAPH_MAP) graph_inline(g, product, 0, w); /* its exponential is relative to the row's maximum */
+        divided.operand[0] = weights;
+        graph_insert(g, s, divided);
+        weights = graph_ref(g, s++, NULL);
+    }
     struct value one = graph_value(GRAPH_MAP, 1, &along);
     one.expr = expr_real(g->module, 1);
     graph_insert(g, s, one);

@@ -166,10 +166,7 @@ static int of_read(struct tangents *x, const struct value *solve, const struct v
 {
     const struct value *const w = &x->from->value[solve->operand[SOLVE_WEIGHTS].of];
     const struct ref u = graph_ref(x->g, solution, NULL);
-    const struct expr *const first = expr_operand(x->m, 0);
-    if (w->op != GRAPH_MAP || w->operands != 2 || (w->expr->op != EXPR_DIV && w->expr->op != EXPR_MUL) ||
-        w->expr->arg[0] != first || expr_uses(w->expr->arg[1], first) ||
-        ref_uses_axis(&w->operand[1], ref_axis(&solve->operand[SOLVE_WEIGHTS], w->rank - 1)))
+    if (!value_divides_rows(w, ref_axis(&solve->operand[SOLVE_WEIGHTS], w->rank - 1)))
         return graph_contract(x->g, rows->rank, rows->axes, tangent_of(x, solve, SOLVE_WEIGHTS), u, where);
     struct value read = *rows;
     struct ref own[2], of[2];

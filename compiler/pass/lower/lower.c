@@ -81,12 +81,12 @@ static void find_direction(struct lowering *x, const struct value *v)
 /* Returns the reason why a weight that depends on a sum over all keys is refused. */
 static const char *two_sweeps(const struct lowering *x, bool scans)
 {
-    return arena_printf(x->m->arena, "a weight that depends on a sum over all keys is not compiled yet%s",
-                        scans ? "; the gradient of 'running' is one in this spec, so leave 'backward' out of 'emit'"
-                        : x->solve >= 0 && x->c->spec->emit & EMIT_JVP
-                            ? "; the tangent of a rate from an array is one with 'delta: {normalize: sum}' if there is "
-                              "no linear form"
-                            : "");
+    return arena_printf(
+        x->m->arena, "a weight that depends on a sum over all keys is not compiled yet%s",
+        scans ? "; the gradient of 'running' is one in this spec, so leave 'backward' out of 'emit'"
+        : x->solve >= 0 && x->c->spec->emit & EMIT_JVP
+            ? "; with exponentials, the tangent of a rate from an array is one with 'delta: {normalize: sum}'"
+            : "");
 }
 
 /* Sets the stage of each value. Returns false after an error if one loop over keys is not enough. */
@@ -141,7 +141,8 @@ static bool classify(struct lowering *x)
                                (used->stage == AGAIN || (used->stage == AFTER && streams && !used->running));
             if (again && v == of_chunk)
                 own->stage = AFTER;
-            else if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
+            else if (again && streams && !x->outer_only && x->output != x->solve &&
+                     value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;
             else if (again) {
                 return diagnostics_error(x->c->diagnostics, NO_POSITION, "%s", two_sweeps(x, scans));
@@ -444,6 +445,7 @@ void pass_lower(struct compilation *c)
         if (g->outputs < all->outputs) graph_sweep(g);
         copy_arrays_to_tiles(g);
         own_terms(g);
+        lower_split_quotient(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);

@@ -278,6 +278,9 @@ struct stmt *lower_chunks(struct lowering *x, int axis, struct stmt ***at);
    - lower_find_maximum: if the weights are relative to a maximum, makes it a running maximum. It must be called
      before the stages are found. */
 void lower_find_maximum(struct lowering *x);
+/* Makes weights that a SOLVE divides by a sum of their row, and multiplies, too, a map of two operands: of the products
+   and of the sum. */
+void lower_split_quotient(struct graph *g);
 bool lower_divides_weights(const struct lowering *x, int solve);
 void lower_substitution(struct lowering *x, struct stmt **at);
 /* Makes the statements of one value. (value.c) */

@@ -22,19 +22,42 @@ static int maximum_of(const struct lowering *x, int v)
     return -1;
 }
 
-/* Whether the weights of a SOLVE are other weights, its operand 0, divided by the sums of these over earlier keys,
-   operand
-   1. The rows of a tile are divided after the loop over earlier keys. */
+/* Whether the weights of a SOLVE are other weights, its operand 0, divided by sums of weights over earlier keys, its
+   operand 1. The rows of a tile are divided after the loop over earlier keys. */
 bool lower_divides_weights(const struct lowering *x, int solve)
 {
     const struct value *const weights = &x->g->value[x->g->value[solve].operand[SOLVE_WEIGHTS].of];
-    if (weights->op != GRAPH_MAP || weights->operands != 2 ||
-        (weights->expr->op != EXPR_DIV && weights->expr->op != EXPR_MUL) ||
-        expr_uses(weights->expr->arg[1], expr_operand(x->m, 0)))
-        return false;
+    if (!value_divides_rows(weights, x->stream)) return false;
     const struct value *const sum = &x->g->value[weights->operand[1].of];
-    return weights->expr->arg[0] == expr_operand(x->m, 0) && sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM &&
-           sum->operand[0].of == weights->operand[0].of;
+    return sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM && lower_of_pairs(x, &x->g->value[sum->operand[0].of]);
+}
+
+void lower_split_quotient(struct graph *g)
+{
+    struct module *const m = g->module;
+    const int solve = graph_find_solve(g), at = solve < 0 ? -1 : g->value[solve].operand[SOLVE_WEIGHTS].of;
+    if (at < 0 || g->output[0].value != solve || g->value[solve].operands > SOLVE_FEATURES) return;
+    const struct value w = g->value[at];
+    if (w.op != GRAPH_MAP || w.operands < 3 || (w.expr->op != EXPR_DIV && w.expr->op != EXPR_MUL)) return;
+    const struct expr *const by = w.expr->arg[1], *of[MAX_OPERANDS], *with[MAX_OPERANDS];
+    struct value product = w;
+    int sum = -1, sums = 0;
+    product.operands = 0;
+    for (int k = 0; k < w.operands; k++) {
+        const bool divides = expr_uses(by, expr_operand(m, k));
+        if (divides) sum = k, sums++;
+        of[k] = divides ? expr_real(m, 0) : expr_operand(m, graph_operand(&product, &w.operand[k]));
+        with[k] = expr_operand(m, 1);
+    }
+    if (sums != 1 || g->value[w.operand[sum].of].op != GRAPH_REDUCE || expr_uses(w.expr->arg[0], expr_operand(m, sum)))
+        return;
+    product.expr = expr_bind(m, w.expr->arg[0], of);
+    graph_insert(g, at, product);
+    struct value *const quotient = &g->value[at + 1];
+    quotient->operands = 2;
+    quotient->operand[0] = graph_ref(g, at, NULL);
+    quotient->operand[1] = w.operand[sum];
+    quotient->expr = expr_make(m, w.expr->op, expr_operand(m, 0), expr_bind(m, by, with), NULL);
 }
 
 /* Returns the SOLVE with undivided weights. */
@@ -96,7 +119,7 @@ static void add_weights(struct lowering *x, const struct substitution *s, int re
     if (rescale >= 0 && s->lost) lower_rescale(x, &x->inside, 1, s->axes, s->lost - 1, rescale);
     struct stmt *const add = lower_assign(x, &x->inside, 2, nest, s->total, FOLD_SUM,
                                           expr_select(x->m, sum->where, expr_operand(x->m, 0), expr_real(x->m, 0)));
-    add->operand[add->operands++] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
+    add->operand[add->operands++] = lower_ref(x, &sum->operand[0]);
     add->assign[0].compensation = s->lost;
 }
 
@@ -211,6 +234,10 @@ void lower_substitution(struct lowering *x, struct stmt **at)
         s->lost = lower_new_compensation(x, true, s->total, &x->before);
     }
     lower_operand(x, &s->solve->operand[SOLVE_WEIGHTS], done);
+    if (divides)
+        lower_operand(
+            x, &x->g->value[x->g->value[x->g->value[x->output].operand[SOLVE_WEIGHTS].of].operand[1].of].operand[0],
+            done);
     struct value masked = *s->solve;
     masked.where = region_of_weights(x, s->solve);
     lower_apply_region(x, &masked, SOLVE_WEIGHTS, 0);
