@@ -178,13 +178,27 @@ static int gradient_of_terms(struct reversal *x, const struct value *terms)
     return reversal_append(x, v);
 }
 
+/* Whether the graph has a running sum, and sums over another region. Loops of gradients carry running sums in one. */
+static bool runs_in_two_regions(const struct graph *g)
+{
+    const int scan = graph_find_scan(g);
+    const uint32_t sequences = scan < 0 ? 0 : value_axes(&g->value[scan]) & axes_of_sequences(g->module);
+    bool two = false;
+    for (int v = 0; v < g->values && scan >= 0; v++) {
+        const struct value *const value = &g->value[v];
+        const bool sums = value->op != GRAPH_MAP && value_operand_axes(value) & ~value_axes(value) & sequences;
+        two |= (sums || value->where) && value->where != g->value[scan].where;
+    }
+    return two;
+}
+
 /* Keeps only the outputs of c->program's group, or all for group 0. */
 static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;
     int of[MAX_OUTPUTS], kept = 0;
     if ((c->program.group || program_takes_sums(&c->program)) && !program_adds_totals(&c->program) &&
-        !reversal_sum_lanes(c))
+        (runs_in_two_regions(g) || !reversal_sum_lanes(c)))
         diagnostics_error(c->diagnostics, c->spec->emit_at, "the gradient of this sum with 'running' is not compiled yet; leave 'backward' out of 'emit'");
     c->gradients.groups = output_groups(g, of);
     const int group = c->program.group;
