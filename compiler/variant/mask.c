@@ -240,6 +240,9 @@ static const struct expr *best_keys(struct builder *x, const struct mask *o, con
                           "also needs one for two keys");
         return build_integer(x, 1);
     }
+    if (o->expr->uses[NAME_s] && x->spec->decay && x->spec->decay->uses[NAME_d])
+        diagnostics_error(x->diagnostics, o->at,
+                          "'top' by 's' is not compiled yet if each element has its own decay: use a score in 'by'");
     const int list = list_of_keys(x, o, all);
     const struct value v = x->g->value[list];
     const struct expr *first = build_integer(x, 0); /* the first row of the head */
