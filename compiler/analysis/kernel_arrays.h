@@ -90,8 +90,8 @@ bool array_has_size(const struct kernel_array *a, enum array_size size);
 /* Returns the number of the axis of heads, or -1. It may be a constant number of heads, before rows of queries or
    keys. */
 int array_axis_of_heads(const struct kernel_array *a);
-int64_t array_own_heads(const struct kernel_array *a); /* returns this constant number, or 0 */
-int64_t array_row_elements(const struct kernel_array *a);                        /* the number of elements in one row */
+int64_t array_own_heads(const struct kernel_array *a);    /* returns this constant number, or 0 */
+int64_t array_row_elements(const struct kernel_array *a); /* the number of elements in one row */
 const char *array_axis_word(struct arena *arena, const struct array_axis *axis); /* such as "heads" or "64" */
 /* Returns the extents of the axes, separated by `between`, such as "B,H,n_q,64". */
 const char *array_shape_text(struct arena *arena, const struct kernel_array *a, const char *between);

@@ -226,9 +226,9 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     const char *const own = x->l->kept ? emit_format(x, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
                                        : emit_integer_text(x, s->from, false),
                       *const first = !x->c->state.common ? own
-                                     : begins_at_0       ? "call->common_chunks"
-                                                         : emit_format(x, "call->common_begun ? call->common_chunks : %s",
-                                                                       own);
+                                     : begins_at_0
+                                         ? "call->common_chunks"
+                                         : emit_format(x, "call->common_begun ? call->common_chunks : %s", own);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
     struct text *const body = task_text(x), *const segments = task_text(x), *const results = task_text(x);
     struct phase p = {NULL, NULL, false};

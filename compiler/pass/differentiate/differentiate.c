@@ -199,7 +199,9 @@ static void take_group(struct compilation *c)
     int of[MAX_OUTPUTS], kept = 0;
     if ((c->program.group || program_takes_sums(&c->program)) && !program_adds_totals(&c->program) &&
         (runs_in_two_regions(g) || !reversal_sum_lanes(c)))
-        diagnostics_error(c->diagnostics, c->spec->emit_at, "the gradient of this sum with 'running' is not compiled yet; leave 'backward' out of 'emit'");
+        diagnostics_error(
+            c->diagnostics, c->spec->emit_at,
+            "the gradient of this sum with 'running' is not compiled yet; leave 'backward' out of 'emit'");
     c->gradients.groups = output_groups(g, of);
     const int group = c->program.group;
     const bool grouped = group || program_takes_sums(&c->program); /* false: one program has all outputs */

@@ -52,8 +52,7 @@ static uint32_t *heads_of_states(const struct graph *g, bool rows)
     for (int number = 0; number < g->values; number++) { /* operands precede their users */
         const struct value *v = &g->value[number];
         const bool sums = rows && (sums_rows(m, v) || v->op == GRAPH_SCAN || reads_state(g, v, chunks));
-        if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || sums))
-            of[number] |= value_axes(v) & heads;
+        if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || sums)) of[number] |= value_axes(v) & heads;
         for (int k = 0; k < v->operands; k++) of[number] |= of[v->operand[k].of];
     }
     return of;
