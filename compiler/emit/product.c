@@ -479,7 +479,8 @@ static void emit_meanwhile(struct emitter *x, const struct stmt *s, const struct
     for (int n = 0; n < s->coming->count; n++) {
         struct ref r = s->coming->rows[n];
         const struct array *const a = &x->l->array[r.of];
-        if (emit_is_wanted(x, a)) continue; /* it may be NULL */
+        if (emit_is_wanted(x, a) || (x->c->state.paged && array_in_pages(x->l, a)))
+            continue; /* it may be NULL, or its rows in pages */
         const int axis = s->coming->axis[n], columns = ref_axis(&r, r.rank - 1);
         const char *const row = emit_step(x, &r, axis);
         for (int k = 0; k < r.rank; k++)

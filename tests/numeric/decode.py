@@ -403,7 +403,7 @@ class Grown:
             chunk = re.search(r'[.]chunk = (\d+)', f.read())
         # If a chunk is one tile, an output row always adds the same numbers in the same order. In other forms, the
         # order depends on the tile, and so it does at the edges of a window.
-        self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE and 'window' not in name
+        self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE and 'window' not in name and 'i - j <' not in str(spec)
         rng = self.rng = np.random.default_rng(sum(map(ord, name)))
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
         if name == 'retention':

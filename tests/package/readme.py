@@ -216,17 +216,19 @@ def variants_and_papers(place):
 
 @case()
 def figures_of_peers(place):
-    """The table in README.md has five rows of the table in tests/peers/README.md."""
+    """The table in README.md has five ratios of the table in tests/peers/README.md."""
     def table(*path):
         text = read(*path).split('<!-- table: written by tests/peers/run.py --write -->\n')[1].split(
             '<!-- end of the table -->')[0].splitlines()
-        return text[0], [[cell.strip() for cell in line.strip('|').split('|')][:5]
-                         for line in text if line.startswith('| ')]
-    (machine, rows), (wanted, all_rows) = table(README), table('tests', 'peers', 'README.md')
+        return text[0], [[cell.strip() for cell in line.strip('|').split('|')] for line in text if line.startswith('| ')]
+    (machine, rows), (wanted, (heads, _, *jobs)) = table(README), table('tests', 'peers', 'README.md')
     check(machine == wanted, 'other machines: %s and %s' % (machine, wanted))
-    check(len(rows) == 2 + 5 and all(row in all_rows for row in rows[2:]),
-          'not five rows of tests/peers/README.md: %s' % rows[2:])
-    libraries = {row[1].split(':')[0] for row in rows if ': ' in row[1]}
+    cells = {(job[0], head.split(' / ')[0]): cell for job in jobs for head, cell in zip(heads, job)}
+    check(len(rows) == 2 + 5, 'not five rows: %s' % rows[2:])
+    for job, form, _, _, ratio in rows[2:]:
+        library, name = form.split(': ', 1)
+        check('%s (%s)' % (ratio, name) in cells[job, library], '%s, %s: not in tests/peers/README.md' % (job, form))
+    libraries = {row[1].split(':')[0] for row in rows[2:]}
     check(libraries == {'PyTorch', 'JAX', 'OpenBLAS'}, 'the libraries are %s' % sorted(libraries))
 
 
