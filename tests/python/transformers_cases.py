@@ -192,6 +192,8 @@ def convolutions(folder):
     """The replaced convolutions give the results, states and gradients of transformers', for one token and many."""
     from transformers.models.qwen3_next import modeling_qwen3_next as qwen
 
+    torch.manual_seed(0)
+
     whole, update = with_kernels(qwen).causal_conv1d_fn, with_kernels(qwen).causal_conv1d_update
     for dtype, limit in (torch.float32, 1e-6), (torch.bfloat16, 0.01):
         weight, bias = (torch.randn(6, 4, dtype=dtype), torch.randn(6, dtype=dtype))
