@@ -475,7 +475,7 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
 static struct term listed_of_lanes(struct nest *n, const struct expr *e, enum level level)
 {
     const struct term at = as_int(n, scalar_term(n, e->arg[0], level));
-    const char *const name = scalar_format(n, "listed_%d", n->x->temporaries++);
+    const char *const name = scalar_format(n, "entry_%d", n->x->temporaries++);
     scalar_line(n, level, "ints_%s %s = %s;", n->x->suffix, name, scalar_as_vector(n, at));
     scalar_line(n, level, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s[min(%s[lane], %d)];", n->x->lanes, name,
                 emit_list(n->x, e), name, (int)strlen(e->name) - 2);

@@ -50,6 +50,20 @@ def multiplies_bf16(slower_too=False):
     return has_matrix_units() or (' avx512_bf16' in text and (slower_too or 'GenuineIntel' not in text))
 
 
+def never_negative(similarity):
+    """Returns whether no weight is negative. An expression is evaluated at many places."""
+    if isinstance(similarity, str) or not set(similarity) & {'linear', 'custom'}: return True
+    import definitions
+    import numpy as np
+    rng, n = np.random.default_rng(0), 10000
+    names = {name: rng.integers(0, 1000, n) for name in ('i', 'j', 'row', 'b', 'g', 'h')} | dict.fromkeys('BGHDE', 7)
+    try:
+        weights = definitions.expression(similarity['custom']['weight'], s=rng.normal(0, 9, n), Nq=1000, Nk=1000, **names)
+        return bool((weights >= 0).all())
+    except (KeyError, TypeError, NameError):   # features, or arrays
+        return False
+
+
 def rounding(spec, target, flags):
     """Returns the tolerance for rounding to bf16 on this processor, relative to a row's scale. Only weights that
     are never negative are rounded. A linear form rounds only on matrix units."""
@@ -57,8 +71,8 @@ def rounding(spec, target, flags):
         return 0.0
     if has_matrix_units() and 'ATTN_NO_TILES' not in flags and "'units': 0" not in str(spec.get('schedule')):
         return OF_LINEAR_FORMS if spec['similarity'] != 'softmax' else OF_WEIGHTS
-    signed = not isinstance(spec['similarity'], str) and set(spec['similarity']) & {'linear', 'custom'}
-    if signed or spec.get('algorithm') == 'linear' or not multiplies_bf16(SLOWER_TOO in flags):
+    if (spec.get('algorithm') == 'linear' or not multiplies_bf16(SLOWER_TOO in flags)
+            or not never_negative(spec['similarity'])):
         return 0.0
     return OF_WEIGHTS
 

@@ -78,10 +78,10 @@ def sources(place, folder):
         raise Skip('this is no clone')
     listed = place.run(['git', '-c', 'safe.directory=*', '-C', ROOT, 'ls-files', '-z', '--cached', '--others',
                         '--exclude-standard']).stdout.split('\0')
-    files = sorted({f for f in listed if os.path.isfile(os.path.join(ROOT, f))})
+    files = sorted({f for f in listed if os.path.isfile(os.path.join(ROOT, f)) or os.path.islink(os.path.join(ROOT, f))})
     for file in files:
         os.makedirs(os.path.dirname(place.path(folder, file)), exist_ok=True)
-        shutil.copy(os.path.join(ROOT, file), place.path(folder, file))
+        shutil.copy(os.path.join(ROOT, file), place.path(folder, file), follow_symlinks=False)
     return files
 
 
@@ -124,7 +124,7 @@ def what_belongs_is_there(place):
               'share/attnc/attnc.schema.json', 'share/man/man1/attnc.1', 'share/man/man5/attnc-spec.5',
               'share/man/man3/attnrt.3', 'share/bash-completion/completions/attnc', 'share/zsh/site-functions/_attnc',
               'share/fish/vendor_completions.d/attnc.fish'} | specs | {relative + '/' + f for f in (
-        'libattnrt.a', 'libattnrt.so', 'libattnrt.so.0', 'libattnrt.so.' + version, 'pkgconfig/attnc.pc',
+        'libattnc_ort.so', 'libattnrt.a', 'libattnrt.so', 'libattnrt.so.0', 'libattnrt.so.' + version, 'pkgconfig/attnc.pc',
         'pkgconfig/attnrt.pc', 'cmake/attnc/attncAddKernel.cmake', 'cmake/attnc/attncConfig.cmake',
         'cmake/attnc/attncConfigVersion.cmake')}
     for folder in 'attnrt', 'attnrt/kernel':
@@ -490,7 +490,8 @@ def distribution(place):
               env={'PKG_CONFIG_PATH': os.environ.get('PKG_CONFIG_PATH', '')})
     version = place.run(['attnc', '--version']).stdout.split()[1]
     top = place.path('attnc-' + version)
-    carried = sorted(os.path.relpath(os.path.join(d, n), top) for d, _, names in os.walk(top) for n in names)
+    carried = sorted(os.path.relpath(os.path.join(d, n), top) for d, folders, names in os.walk(top)
+                     for n in (*names, *(f for f in folders if os.path.islink(os.path.join(d, f)))))
     check(carried == files,
           'not carried: %s; too many: %s' % (sorted(set(files) - set(carried)), sorted(set(carried) - set(files))))
     check('compiler/install/debian/control' in files, 'no Debian package')

@@ -53,7 +53,8 @@ BEYOND = {
                                           'output_without_sums', 'sums_without_output', 'weights_of_sums'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_storage_decode', 'storage_sums', 'running_of_two_masks'],
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_storage_decode', 'storage_sums',
+        'running_of_two_masks', 'top_by_decayed_elements'],
     'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode',
                                                            'decay_ahead', 'decay_unmasked'],
 }
