@@ -230,7 +230,8 @@ static void take_decay(struct loops *l, struct stmt **list, const struct state *
         share.axes[0] = slot->axes[0], share.extent[0] = slot->extent[0];
         share.offset = slot->offset + k * bytes;
         const int own = loops_array(l, share);
-        state->dot->operand[shares->assign[k].to.of == state->kept ? 2 : 3] = shares->assign[k].to = loops_ref(l, own);
+        const int operand = shares->assign[k].to.of == state->kept ? 2 : 3;
+        state->dot->operand[operand] = shares->assign[k].to = loops_ref(l, own);
     }
     state->dot->operands = 4;
     *end = state->dot->next;

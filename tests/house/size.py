@@ -19,7 +19,7 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 74_160, '', COMPILER),
+    ('compiler_and_ir', 74_161, '', COMPILER),
     ('runtime', 12_980, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_750, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
