@@ -30,7 +30,7 @@ static struct stmt *window_of(struct stmt *s)
     return s;
 }
 
-/* Returns the array of which e is an element, or -1. */
+/* Returns the array that e reads, if e is one element of it, or -1. */
 static int taken(const struct stmt *s, const struct expr *e)
 {
     return e->op == EXPR_OPERAND ? s->operand[e->integer].of : -1;

@@ -99,7 +99,7 @@ static bool classify(struct lowering *x)
     const int quotient = x->solve >= 0 && x->output == x->solve && lower_divides_weights(x, x->solve)
                              ? g->value[x->solve].operand[SOLVE_WEIGHTS].of
                              : -1;
-    /* the weights of a chunk's keys, all of which are there before they are divided (lower_solve) */
+    /* the weights of the keys of a chunk. All are computed before the first is divided (lower_solve) */
     const int of_chunk = x->solve >= 0 && x->output != x->solve ? g->value[x->solve].operand[SOLVE_WEIGHTS].of : -1;
     const bool scans = graph_find_scan(g) >= 0; /* then loops over queries output pairs */
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);

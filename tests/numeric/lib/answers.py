@@ -86,7 +86,8 @@ def stepped_definitions():
     """Returns definitions.py in which each computed row of q or k moves by half an ulp of f32: after a step of
     `prepare`, a feature map, and a product of a sketch. A kernel rounds these rows. If two elements of a row are almost
     equal, or two rows of length 1 almost opposite, moving the inputs shows little of that. Arguments of exp move, too,
-    because rounding a large one changes a weight more than rounding the inputs. A state stores keys in fewer bits. A key that is nearly in the middle between two of their numbers may become either, as the steps of `prepare`
+    because rounding a large one changes a weight more than rounding the inputs. A state stores keys in fewer bits. A key
+    that is nearly in the middle between two of their numbers may become either, as the steps of `prepare`
     and the type's scale are rounded. A pair whose s is near the limit of a mask may be shown or hidden."""
     found = importlib.util.spec_from_file_location('stepped', definitions.__file__)
     module = importlib.util.module_from_spec(found)
